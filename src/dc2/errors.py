@@ -1,0 +1,26 @@
+"""The errors dc2 raises: a small tree under ``ValueError`` and ``TypeError``.
+
+A message says what is wrong, why, and what to do, with the user's own numbers in it.
+"""
+
+__all__ = ["InputError", "InputTypeError", "ModelFileError", "ParameterError", "SourceError"]
+
+
+class InputError(ValueError):
+    """Data that cannot be used: wrong shape, missing values, too few rows."""
+
+
+class InputTypeError(TypeError):
+    """Data of a kind that cannot be used at all."""
+
+
+class ParameterError(ValueError):
+    """A parameter whose value is impossible, alone or for the data at hand."""
+
+
+class SourceError(InputError):
+    """A file or stream that broke while it was read; the message names it."""
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read: damaged, foreign, or of an unknown version."""
