@@ -1,0 +1,6 @@
+"""Engines: a map over the blocks of a source, with results in block order."""
+
+from dc2.engines.base import DEFAULT_BLOCK_BYTES, Engine, Progress
+from dc2.engines.threads import ThreadEngine
+
+__all__ = ["DEFAULT_BLOCK_BYTES", "Engine", "Progress", "ThreadEngine"]

@@ -1,0 +1,157 @@
+"""The engine for one machine: blocks are read in the calling thread and worked on by a few others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import joblib
+
+from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
+from dc2.errors import ParameterError
+from dc2.sources.base import Block, Source
+
+__all__ = ["ThreadEngine", "usable_threads"]
+
+R = TypeVar("R")
+
+SMALLEST_BLOCK_BYTES = 2**16
+IN_MEMORY_BLOCKS = 64
+
+
+class ThreadEngine:
+    """Map a function over the blocks of a source, with threads.
+
+    Reading and computing overlap; at most ``n_jobs + 2`` blocks are alive at a time; results come in block
+    order. On an error, an interrupt or an early close, what was not begun is cancelled and the source closed.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of threads. None and -1 take every core this process may use, -2 all but one, and so on. With 1
+        nothing is threaded.
+    block_bytes : int, default=16 MiB
+        Budget for one block of rows, in bytes. Rows that lie in memory are cut finer, so that every core gets
+        work; the cuts never depend on `n_jobs`.
+    progress : callable, optional
+        Called in the calling thread as ``progress(stage, rows_done, rows_total)``: at the start, after each
+        block, and at the end with ``rows_total == rows_done``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dc2.sources import as_source
+    >>> engine = ThreadEngine(n_jobs=2, block_bytes=8)
+    >>> list(engine.map(lambda block: float(block.X.sum()), as_source(np.ones((3, 1))), stage="compress"))
+    [1.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        progress: Progress | None = None,
+    ) -> None:
+        if block_bytes < 1:
+            raise ParameterError(f"block_bytes is a budget of bytes, at least 1; got {block_bytes}.")
+        self.n_jobs: int = usable_threads(n_jobs)
+        self.block_bytes = block_bytes
+        self.progress = progress
+
+    def map(self, function: Callable[[Block], R], source: Source, *, stage: str) -> Iterator[R]:
+        """Yield ``function(block)`` for every block of the source, in block order.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a block; runs in several threads at once.
+        source : Source
+            The rows.
+        stage : str
+            Name of the stage, for the progress callback.
+        """
+        blocks = source.blocks(_block_budget(source, self.block_bytes))
+        results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)
+        try:
+            yield from self._reported(results, stage, source.n_rows)
+        finally:
+            for generator in (results, blocks):
+                close = getattr(generator, "close", None)
+                if close is not None:
+                    close()
+
+    def _reported(self, results: Iterator[tuple[int, R]], stage: str, rows_total: int | None) -> Iterator[R]:
+        report = self.progress or (lambda stage, rows_done, rows_total: None)
+        rows_done = 0
+        report(stage, 0, rows_total)
+        for rows, result in results:
+            rows_done += rows
+            report(stage, rows_done, rows_total)
+            yield result
+        report(stage, rows_done, rows_done)
+
+
+def usable_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for.
+
+    Examples
+    --------
+    >>> usable_threads(3)
+    3
+    >>> usable_threads(None) == usable_threads(-1) >= 1
+    True
+    """
+    if n_jobs == 0:
+        raise ParameterError("n_jobs is 0, but at least one thread must work; use None or -1 for all cores.")
+    cores: int = joblib.cpu_count()
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def _block_budget(source: Source, block_bytes: int) -> int:
+    """Cut rows in memory finer, so that there are blocks for every core; the same cuts for any n_jobs."""
+    if not source.in_memory or source.n_rows is None:
+        return block_bytes
+    total_bytes = source.n_rows * source.n_features * source.dtype.itemsize
+    return min(block_bytes, max(SMALLEST_BLOCK_BYTES, total_bytes // IN_MEMORY_BLOCKS))
+
+
+def _in_turn(function: Callable[[Block], R], blocks: Iterator[Block]) -> Iterator[tuple[int, R]]:
+    for block in blocks:
+        yield len(block.X), function(block)
+
+
+def _threaded(
+    function: Callable[[Block], R], blocks: Iterator[Block], n_threads: int
+) -> Iterator[tuple[int, R]]:
+    """Read a block ahead of the threads, hand back the oldest result, and so on.
+
+    Alive are at most n_threads blocks at work, one waiting, and one being read.
+    """
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="dc2")
+    pending: deque[tuple[int, Future[R]]] = deque()
+    broken: Exception | None = None
+    try:
+        while True:
+            try:
+                block = next(blocks, None)
+            except Exception as error:  # raised below, after the results of the blocks before it
+                broken = error
+                break
+            if block is None:
+                break
+            pending.append((len(block.X), pool.submit(function, block)))
+            del block
+            if len(pending) > n_threads:
+                rows, future = pending.popleft()
+                yield rows, future.result()
+        while pending:
+            rows, future = pending.popleft()
+            yield rows, future.result()
+        if broken is not None:
+            raise broken
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,84 @@
+"""What every source of rows is: a width, a dtype, and blocks of rows in order, as often as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import ParameterError
+
+__all__ = ["Block", "Source", "rows_per_block"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows of a source.
+
+    Attributes
+    ----------
+    start : int
+        Global index of the block's first row.
+    X : ndarray of shape (rows, n_features), float32 or float64
+        The rows; may be a read-only or strided view.
+    weights : ndarray of shape (rows,), float64, or None
+        The weights of the rows, where the source has any.
+    extra : pyarrow.Table or None
+        Columns that travel with the rows but are no features, such as ids to be written beside labels.
+    """
+
+    start: int
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None = None
+    extra: Any | None = None
+
+    @property
+    def stop(self) -> int:
+        """Global index after the block's last row."""
+        return self.start + len(self.X)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Rows that can be passed over, block by block, any number of times."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of every block."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where they have any."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None where it is not known without a pass."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64: the dtype of every block."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows lie in memory, so that a result as long as they are may be kept too."""
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
+
+
+def rows_per_block(block_bytes: int, n_features: int, dtype: np.dtype[Any]) -> int:
+    """Return how many rows fit into a budget of bytes; at least one.
+
+    Examples
+    --------
+    >>> rows_per_block(1_000, n_features=10, dtype=np.dtype("float32"))
+    25
+    >>> rows_per_block(1, n_features=10, dtype=np.dtype("float32"))
+    1
+    """
+    if block_bytes < 1:
+        raise ParameterError(f"block_bytes is a budget of bytes, at least 1; got {block_bytes}.")
+    return max(1, block_bytes // max(1, n_features * dtype.itemsize))
