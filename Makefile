@@ -1,0 +1,59 @@
+# Everything runs in a virtual environment that is made here from nothing. `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+BUILD := build/$(notdir $(VENV))
+INSTALLED := $(VENV)/.dc2-installed
+
+# Tests and benchmarks on public data sets read them from this folder; without it they are skipped.
+DC2_DATA ?= $(abspath $(wildcard ../shared/data))
+export DC2_DATA
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format bench native clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+
+demo: native ## show what dc2 does, on data made on the spot
+	$(BIN)/python -m dc2.demo
+
+test: native lint ## lint, types, tests and doctests, on the native core
+	DC2_CORE=native $(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal
+
+# pytest ends with 5 when no test is marked slow, which is no failure.
+test-slow: native ## the tests that take longer
+	DC2_CORE=native $(BIN)/python -m pytest -m slow || test $$? -eq 5
+
+lint: $(INSTALLED) ## ruff and mypy, changing nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(INSTALLED) ## put the code into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: native ## run every benchmark
+	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; DC2_CORE=native $(BIN)/python $$file; done
+
+native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
+	@$(BIN)/cmake --build $(BUILD)
+
+clean: ## remove what was built, and the environment
+	rm -rf build dist $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+# The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native
+# core is compiled by `make native`, where a failure is a failure.
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[dev]" -C wheel.cmake=false -C editable.mode=inplace
+	@touch $@
+
+$(BUILD)/build.ninja: $(INSTALLED) CMakeLists.txt
+	$(BIN)/cmake --fresh -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	@touch $@

@@ -1,0 +1,115 @@
+"""The shape of the package: imports point downward, importing is light, the table of contents is in order."""
+
+import ast
+import graphlib
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dc2
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "dc2"
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+)
+HEAVY = ("dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow", "rich", "typer")
+
+
+def floors() -> dict[str, int]:
+    """Each room and the line of the design's drawing on which it stands, 0 on top."""
+    design = (ROOT / "docs" / "design.md").read_text("utf-8")
+    drawing = design.split("\nsrc/dc2/\n")[1].split("\nnative/")[0]
+    return {
+        room: floor
+        for floor, line in enumerate(drawing.splitlines())
+        for room in re.findall(r"(\w+)(?:/|\.py)(?!\S)", line)
+        if (PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").exists()
+    }
+
+
+def room_of(module: str) -> str:
+    """The room of a module: `dc2.trees.forest` lives in `trees`, `dc2` itself is the table of contents."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imported_modules(module: str) -> set[str]:
+    """The modules of dc2 that a module imports anywhere in its text."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively; write the whole name"
+            # `from dc2 import core` means dc2.core, while `from dc2.core import scan` means dc2.core.
+            found |= (
+                {f"dc2.{alias.name}" for alias in node.names} if node.module == "dc2" else {node.module or ""}
+            )
+    return {name for name in found if name == "dc2" or name.startswith("dc2.")}
+
+
+def room_imports() -> dict[str, set[str]]:
+    """The rooms that each room imports; the table of contents imports what it lists and is left out."""
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        if module != "dc2":
+            room = room_of(module)
+            graph.setdefault(room, set()).update(
+                {room_of(name) for name in imported_modules(module)} - {room}
+            )
+    return graph
+
+
+def test_every_room_has_its_place_in_the_design() -> None:
+    assert {room_of(module) for module in MODULES} <= set(floors())
+
+
+def test_imports_point_downward() -> None:
+    floor = floors()
+    upward = [
+        f"{room} imports {other}"
+        for room, others in room_imports().items()
+        for other in others
+        if floor.get(other, -1) < floor[room]
+    ]
+    assert upward == []
+
+
+def test_rooms_on_one_floor_do_not_import_each_other_in_a_circle() -> None:
+    graphlib.TopologicalSorter(room_imports()).prepare()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_can_be_imported(module: str) -> None:
+    importlib.import_module(module)
+
+
+def test_importing_dc2_loads_nothing_optional() -> None:
+    code = f"import dc2, sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_table_of_contents_is_sorted() -> None:
+    assert dc2.__all__ == sorted(dc2.__all__)
+
+
+@pytest.mark.parametrize("name", dc2.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    thing = getattr(dc2, name)
+    if inspect.isclass(thing) or callable(thing):
+        assert thing.__doc__, f"dc2.{name} has no docstring"
+        # A short text without an example says what a thing is and leaves the reader to guess how it is used.
+        assert issubclass_of_exception(thing) or ">>>" in thing.__doc__, f"dc2.{name} shows no example"
+
+
+def issubclass_of_exception(thing: object) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, BaseException)
