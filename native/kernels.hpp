@@ -1,0 +1,56 @@
+// The hot loops, compiled once per instruction set. Every variant gives the same bits: eight fixed lanes, no fused
+// multiply-add, no reordering. Truth is src/dc2/core/reference.py.
+#pragma once
+#include <cstdint>
+
+namespace dc2 {
+
+constexpr int64_t kLanes = 8;
+
+inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
+
+// A matrix of any layout: steps are in elements.
+template <class T>
+struct Matrix {
+    const T* data;
+    int64_t rows, width, row_step, column_step;
+};
+
+template <class T>
+struct ScanJob {
+    Matrix<T> X;
+    const double* weights;      // IN (rows) or null
+    const T* directions;        // IN (nodes, padded width)
+    const T* thresholds;        // IN (nodes)
+    const int32_t* children;    // IN (nodes, 2), ~leaf where negative
+    int64_t nodes;
+    const T* centres;           // IN (signatures, padded width)
+    const int32_t* shortlist;   // IN (leaves, candidates) or null
+    const T* gaps;              // IN (leaves, candidates): distance from the first candidate to each
+    int64_t candidates;
+    const double* magic;        // IN (2, width + 2)
+    int64_t* counts;            // OUT (signatures) or null
+    double* totals;             // OUT (2, signatures, width + 2)
+    int64_t signatures;
+    int32_t* ids;               // OUT (rows) or null
+    int32_t* near_ids;          // OUT (rows, few) or null
+    T* near_distances;          // OUT (rows, few)
+    int64_t few;
+};
+
+template <class T>
+struct Kernels {
+    // Returns the number of rows that are not finite.
+    int64_t (*scan)(const ScanJob<T>& job);
+    // OUT[i] = X[rows[i]] . v, with v padded by zeros.
+    void (*project)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out);
+    // OUT pull[j] = sum over i of factor[i] * (X[rows[i], j] - X[rows[0], j]), i ascending.
+    void (*pull)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull);
+};
+
+template <class T>
+const Kernels<T>& kernels();  // the best for this processor
+
+const char* simd_level();
+
+}  // namespace dc2

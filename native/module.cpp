@@ -1,0 +1,264 @@
+// The Python face of the native core: checks shapes, releases the GIL, calls the loops. It holds no state.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "coleaf.hpp"
+#include "grow.hpp"
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using std::optional;
+
+namespace dc2 {
+
+namespace baseline {
+extern const Kernels<float> kernels_float;
+extern const Kernels<double> kernels_double;
+}
+#if defined(DC2_HAVE_X86_VARIANTS)
+namespace avx2 {
+extern const Kernels<float> kernels_float;
+extern const Kernels<double> kernels_double;
+}
+namespace avx512 {
+extern const Kernels<float> kernels_float;
+extern const Kernels<double> kernels_double;
+}
+#endif
+
+namespace {
+
+enum class Level { baseline, avx2, avx512 };
+
+Level best_level() {
+#if defined(DC2_HAVE_X86_VARIANTS)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return Level::avx512;
+    if (__builtin_cpu_supports("avx2")) return Level::avx2;
+#endif
+    return Level::baseline;
+}
+
+const Level level = best_level();
+
+template <class T>
+const Kernels<T>& choose(const Kernels<T>& baseline, const Kernels<T>& avx2, const Kernels<T>& avx512) {
+    return level == Level::avx512 ? avx512 : level == Level::avx2 ? avx2 : baseline;
+}
+
+}  // namespace
+
+#if !defined(DC2_HAVE_X86_VARIANTS)
+namespace avx2 = baseline;
+namespace avx512 = baseline;
+#endif
+
+template <>
+const Kernels<float>& kernels<float>() {
+    return choose(baseline::kernels_float, avx2::kernels_float, avx512::kernels_float);
+}
+
+template <>
+const Kernels<double>& kernels<double>() {
+    return choose(baseline::kernels_double, avx2::kernels_double, avx512::kernels_double);
+}
+
+const char* simd_level() {
+    return level == Level::avx512 ? "avx512" : level == Level::avx2 ? "avx2" : "baseline";
+}
+
+namespace {
+
+template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // any layout
+template <class T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<N>>;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class T>
+Matrix<T> matrix(const Rows<T>& X) {
+    return {X.data(), int64_t(X.shape(0)), int64_t(X.shape(1)), X.stride(0), X.stride(1)};
+}
+
+template <class A>
+auto pointer(const optional<A>& array) -> decltype(array->data()) {
+    return array ? array->data() : nullptr;
+}
+
+// Hands a vector over to NumPy without a copy.
+template <class T, int N>
+Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Array<T, N>(kept->data(), shape, owner);
+}
+
+// Rows of eight-lane chunks: as they are where the width fits, else a padded copy held in `store`.
+template <class T>
+const T* padded(const In2<T>& rows, std::vector<T>& store) {
+    const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
+    if (width == wide) return rows.data();
+    store.assign(count * wide, T(0));
+    for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
+    return store.data();
+}
+
+template <class T>
+int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T>& directions,
+             const In1<T>& thresholds, const In2<int32_t>& children, const In2<T>& centres,
+             const optional<In2<int32_t>>& shortlist, const optional<In2<T>>& gaps,
+             const optional<In2<double>>& magic, optional<Out1<int64_t>> counts, optional<Out3<double>> totals,
+             optional<Out1<int32_t>> ids, optional<Out2<int32_t>> near_ids, optional<Out2<T>> near_distances) {
+    const size_t n = X.shape(0), width = X.shape(1), nodes = thresholds.shape(0), signatures = centres.shape(0);
+    require(directions.shape(0) == nodes && directions.shape(1) == width, "directions: shape");
+    require(children.shape(0) == nodes && children.shape(1) == 2, "children: shape");
+    require(centres.shape(1) == width, "centres: width");
+    require(!weights || weights->shape(0) == n, "weights: length");
+    require(!shortlist || (shortlist->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
+                           gaps->shape(1) == shortlist->shape(1) && shortlist->shape(1) > 0),
+            "shortlist and gaps: shape");
+    require(shortlist || signatures == nodes + 1 || !totals, "centres: one per leaf");
+    require(!totals || (totals->shape(0) == 2 && totals->shape(1) == signatures && totals->shape(2) == width + 2 &&
+                        counts && counts->shape(0) == signatures && magic && magic->shape(0) == 2 &&
+                        magic->shape(1) == width + 2),
+            "totals, counts and magic: shape");
+    require(!ids || ids->shape(0) == n, "ids: length");
+    require(!near_ids || (shortlist && near_ids->shape(0) == n && near_distances && near_distances->shape(0) == n &&
+                          near_distances->shape(1) == near_ids->shape(1) && near_ids->shape(1) > 0 &&
+                          near_ids->shape(1) <= shortlist->shape(1)),
+            "near_ids and near_distances: shape");
+    ScanJob<T> job;
+    job.X = matrix<T>(X);
+    job.weights = pointer(weights);
+    job.thresholds = thresholds.data();
+    job.children = children.data();
+    job.nodes = int64_t(nodes);
+    job.shortlist = pointer(shortlist);
+    job.gaps = pointer(gaps);
+    job.candidates = shortlist ? int64_t(shortlist->shape(1)) : 0;
+    job.magic = pointer(magic);
+    job.counts = pointer(counts);
+    job.totals = pointer(totals);
+    job.signatures = int64_t(signatures);
+    job.ids = pointer(ids);
+    job.near_ids = pointer(near_ids);
+    job.near_distances = pointer(near_distances);
+    job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
+    nb::gil_scoped_release released;
+    std::vector<T> padded_directions, padded_centres;
+    job.directions = padded<T>(directions, padded_directions);
+    job.centres = padded<T>(centres, padded_centres);
+    return kernels<T>().scan(job);
+}
+
+Cut cut_named(const std::string& name) {
+    if (name == "median") return Cut::median;
+    if (name == "mean") return Cut::mean;
+    if (name == "uniform") return Cut::uniform;
+    if (name == "quantile") return Cut::quantile;
+    throw std::invalid_argument("cut: " + name);
+}
+
+template <class T>
+std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
+    const Rows<T>& X, const optional<In1<double>>& weights, uint64_t seed, double leaf_size, int64_t max_leaves,
+    const std::string& cut, int64_t sharpen, int64_t candidates, const In1<float>& normal_table) {
+    const size_t n = X.shape(0), width = X.shape(1);
+    require(n > 0 && n < (size_t(1) << 32), "X: between 1 and 2^32 - 1 rows");
+    require(width > 0, "X: no columns");
+    require(!weights || weights->shape(0) == n, "weights: length");
+    require(normal_table.shape(0) == 4096, "normal_table: 4096 quantiles");
+    require(candidates > 0 && sharpen >= 0 && max_leaves > 0, "n_candidates, sharpen, max_leaves: range");
+    const GrowOptions options = {seed, leaf_size, max_leaves, cut_named(cut), sharpen, candidates,
+                                 normal_table.data()};
+    Tree<T> tree;
+    {
+        nb::gil_scoped_release released;
+        tree = grow_tree<T>(matrix<T>(X), pointer(weights), options);
+    }
+    const size_t nodes = tree.thresholds.size();
+    return {give<T, 2>(std::move(tree.directions), {nodes, width}), give<T, 1>(std::move(tree.thresholds), {nodes}),
+            give<int32_t, 2>(std::move(tree.children), {nodes, 2}),
+            give<int32_t, 1>(std::move(tree.leaf_of_row), {n})};
+}
+
+Array<uint64_t, 1> hash_rows(uint64_t seed, int64_t start, int64_t stop) {
+    std::vector<uint64_t> hashes(std::max<int64_t>(stop - start, 0));
+    {
+        nb::gil_scoped_release released;
+        for (int64_t i = start; i < stop; ++i) hashes[i - start] = hash_row(seed, uint64_t(i));
+    }
+    const size_t count = hashes.size();
+    return give<uint64_t, 1>(std::move(hashes), {count});
+}
+
+Array<int64_t, 1> sample_rows(uint64_t seed, int64_t start, int64_t stop, uint64_t limit) {
+    std::vector<int64_t> rows;
+    {
+        nb::gil_scoped_release released;
+        for (int64_t i = start; i < stop; ++i)
+            if (hash_row(seed, uint64_t(i)) <= limit) rows.push_back(i);
+    }
+    const size_t count = rows.size();
+    return give<int64_t, 1>(std::move(rows), {count});
+}
+
+Array<int32_t, 2> count_shared_leaves(const In2<int32_t>& a, const In2<int32_t>& b) {
+    require(a.shape(0) == b.shape(0), "a and b: as many trees");
+    const size_t n = a.shape(1), m = b.shape(1);
+    std::vector<int32_t> counts(n * m, 0);
+    {
+        nb::gil_scoped_release released;
+        coleaf_counts(a.data(), int64_t(n), b.data(), int64_t(m), int64_t(a.shape(0)), counts.data());
+    }
+    return give<int32_t, 2>(std::move(counts), {n, m});
+}
+
+template <class T>
+void define_for(nb::module_& module) {
+    module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("directions"),
+               nb::arg("thresholds"), nb::arg("children"), nb::arg("centres"), nb::arg("shortlist").none(),
+               nb::arg("gaps").none(), nb::arg("magic").none(), nb::arg("counts").noconvert().none(),
+               nb::arg("totals").noconvert().none(), nb::arg("ids_out").noconvert().none(),
+               nb::arg("near_ids").noconvert().none(), nb::arg("near_distances").noconvert().none());
+    module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
+               nb::arg("leaf_size"), nb::arg("max_leaves"), nb::arg("cut"), nb::arg("sharpen"),
+               nb::arg("n_candidates"), nb::arg("normal_table"));
+}
+
+}  // namespace
+}  // namespace dc2
+
+NB_MODULE(_native, module) {
+    using namespace dc2;
+    define_for<float>(module);
+    define_for<double>(module);
+    module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));
+    module.def("sample_rows", &sample_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"), nb::arg("limit"));
+    module.def("coleaf_counts", &count_shared_leaves, nb::arg("a"), nb::arg("b"));
+    module.def("simd_level", &simd_level);
+}

@@ -1,0 +1,363 @@
+"""The NumPy twin of the native core: slow, obvious, and the definition of truth.
+
+Every function here exists with the same name, arguments and bits in the C++ module. Sums that decide anything are
+taken in an order that both can keep: eight lanes for projections and distances (`lanes_dot`), one after the other
+(`running_sum`) elsewhere, and exact sums on a grid (`add_up`) where rows arrive in any order.
+"""
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+Floats = NDArray[np.floating[Any]]
+TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
+
+LANES = 8
+SHARPEN_ROWS = 512  # rows of a node that estimate its covariance
+DIRECTION_GRID = 2.0**20  # sharpened directions are rounded, so that the order of a sum cannot show in them
+CUTS = ("median", "mean", "uniform", "quantile")
+
+# Normal deviates come from a table of quantiles: no logarithm, whose last bit depends on the platform.
+NORMAL_TABLE: NDArray[np.float32] = ndtri((np.arange(4096) + 0.5) / 4096).astype(np.float32)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_CUT_STREAM = np.uint64(0xD1B54A32D192ED03)
+
+
+# --- randomness: a hash of (seed, counter) -------------------------------------------------------------------------
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of (seed, i) for i in start..stop-1."""
+    counter = np.arange(start + 1, stop + 1, dtype=np.uint64)
+    return _mix(np.uint64(seed) + counter * _GOLDEN)
+
+
+def sample_rows(seed: int, start: int, stop: int, limit: int) -> NDArray[np.int64]:
+    """Return the rows of start..stop-1 whose hash is at most `limit`, ascending."""
+    return start + np.flatnonzero(hash_rows(seed, start, stop) <= np.uint64(limit))
+
+
+def _draw_direction(seed: int, draw: int, width: int, dtype: np.dtype[Any]) -> Floats:
+    words = -(-width // 4)
+    bits = hash_rows(seed, draw * words, (draw + 1) * words)
+    nibbles = (bits[:, None] >> np.array([4, 20, 36, 52], dtype=np.uint64)) & np.uint64(4095)
+    return _unit(NORMAL_TABLE[nibbles.ravel()[:width]].astype(np.float64), dtype)
+
+
+def _draw_uniform(seed: int, draw: int) -> float:
+    stream = int(np.uint64(seed) ^ _CUT_STREAM)
+    return float(hash_rows(stream, draw, draw + 1)[0] >> np.uint64(11)) * 2.0**-53
+
+
+# --- sums in a fixed order -----------------------------------------------------------------------------------------
+
+
+def lanes_dot(a: Floats, b: Floats) -> Floats:
+    """Return the row-wise dot product, column j added to lane j % 8, then the lanes pairwise."""
+    product = a * b
+    rows, width = product.shape
+    padded = np.zeros((rows, -(-width // LANES), LANES), product.dtype)
+    padded.reshape(rows, -1)[:, :width] = product
+    lane = padded[:, 0].copy()
+    for chunk in range(1, padded.shape[1]):
+        lane += padded[:, chunk]
+    half = lane[:, :4] + lane[:, 4:]
+    quarter = half[:, :2] + half[:, 2:]
+    total: Floats = quarter[:, 0] + quarter[:, 1]
+    return total
+
+
+def running_sum(terms: NDArray[np.float64]) -> Any:
+    """Return the sum along the first axis, one term after the other."""
+    return np.add.accumulate(terms, axis=0)[-1]
+
+
+def _unit(v: NDArray[np.float64], dtype: np.dtype[Any]) -> Floats:
+    return (v / np.sqrt(running_sum(v * v))).astype(dtype)
+
+
+# --- one split -----------------------------------------------------------------------------------------------------
+
+
+def _systematic_rows(weights: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Return `count` positions, evenly spaced in cumulative weight."""
+    cumulative = np.add.accumulate(weights)
+    targets = (np.arange(count) + 0.5) * (cumulative[-1] / count)
+    return np.minimum(np.searchsorted(cumulative, targets), len(weights) - 1)
+
+
+def _sharpened(v: Floats, X: Floats, weights: NDArray[np.float64], steps: int) -> Floats:
+    """Return v after `steps` multiplications with the covariance of the rows, normalised each time."""
+    if running_sum(weights) > SHARPEN_ROWS:
+        rows = _systematic_rows(weights, SHARPEN_ROWS)
+        X, weights = X[rows], np.ones(SHARPEN_ROWS)
+    shifted = X.astype(np.float64) - X[0].astype(np.float64)
+    for _ in range(steps):
+        p = lanes_dot(X, v).astype(np.float64)
+        p -= p[0]
+        mean = running_sum(weights * p) / running_sum(weights)
+        pull = running_sum((weights * (p - mean))[:, None] * shifted)
+        norm = np.sqrt(running_sum(pull * pull))
+        if not 0 < norm < np.inf:
+            return v
+        v = (np.rint(pull / norm * DIRECTION_GRID) / DIRECTION_GRID).astype(X.dtype)
+    return v
+
+
+def _grid_steps(p: Floats) -> tuple[NDArray[np.float64], float]:
+    """Return projections above their minimum in whole steps of a grid, and the step: their sums are exact."""
+    above = p.astype(np.float64) - np.float64(p.min())
+    step = np.ldexp(1.0, max(np.frexp(above.max())[1] - 27, -1022))
+    return np.rint(above / step), float(step)
+
+
+def _spread(p: Floats, weights: NDArray[np.float64]) -> float:
+    """Return the weighted sum of squares of the projections about their mean."""
+    steps, step = _grid_steps(p)
+    off = steps - running_sum(weights * steps) / running_sum(weights)
+    return float(running_sum(weights * (off * off)) * step * step)
+
+
+def _quantile(p: Floats, weights: NDArray[np.float64], share: float) -> float:
+    """Return the smallest projection at which the cumulative weight reaches `share` of the total."""
+    order = np.argsort(p, kind="stable")
+    cumulative = np.add.accumulate(weights[order])
+    return float(p[order[min(int(np.searchsorted(cumulative, share * cumulative[-1])), len(p) - 1)]])
+
+
+def _cut_place(p: Floats, weights: NDArray[np.float64], cut: str, uniform: Callable[[], float]) -> float:
+    if cut == "median":
+        return _quantile(p, weights, 0.5)
+    if cut == "mean":
+        steps, step = _grid_steps(p)
+        return float(p.min()) + float(running_sum(weights * steps) / running_sum(weights)) * step
+    if cut == "uniform":
+        low, high = float(p.min()), float(p.max())
+    else:
+        low, high = _quantile(p, weights, 0.25), _quantile(p, weights, 0.75)
+    return low + uniform() * (high - low)
+
+
+def _threshold(p: Floats, place: float) -> Any:
+    """Return the middle of the gap between projections at the wanted place; both sides get rows."""
+    below = p[p.astype(np.float64) <= place]
+    low = below.max() if below.size else p.min()
+    if low == p.max():
+        low = p[p < low].max()
+    high = p[p > low].min()
+    middle = low + (high - low) * p.dtype.type(0.5)
+    return middle if middle < high else low
+
+
+def _widest_axis(X: Floats) -> Floats | None:
+    """Return the unit vector of the column with the largest range, None where all rows are the same."""
+    ranges = X.max(axis=0) - X.min(axis=0)
+    if not ranges.max() > 0:
+        return None
+    axis = np.zeros(X.shape[1], X.dtype)
+    axis[int(ranges.argmax())] = 1
+    return axis
+
+
+# --- growing -------------------------------------------------------------------------------------------------------
+
+
+def grow_tree(
+    X: Floats,
+    weights: NDArray[np.float64] | None,
+    seed: int,
+    leaf_size: float,
+    max_leaves: int,
+    cut: str,
+    sharpen: int,
+    n_candidates: int,
+    normal_table: NDArray[np.float32] = NORMAL_TABLE,
+) -> TreeArrays:
+    """Grow one random projection tree, largest node first.
+
+    Returns directions (m, d), thresholds (m,), children (m, 2) where a negative entry is ~leaf, and the leaf of each
+    row. Leaves are numbered from left to right.
+    """
+    n, width = X.shape
+    w = np.ones(n) if weights is None else weights
+    directions: list[Floats] = []
+    thresholds: list[Any] = []
+    children: list[list[int]] = []
+    leaves: list[tuple[str, NDArray[np.intp], int, int]] = []  # path, rows, parent, side
+    queue: list[tuple[float, int, str, NDArray[np.intp], int, int]] = []
+    created = 0
+    draws = 0
+
+    def enqueue(path: str, rows: NDArray[np.intp], parent: int, side: int) -> None:
+        nonlocal created
+        heapq.heappush(queue, (-float(running_sum(w[rows])), created, path, rows, parent, side))
+        created += 1
+
+    enqueue("", np.arange(n), -1, 0)
+    while queue:
+        negative_size, _, path, rows, parent, side = heapq.heappop(queue)
+        full = len(queue) + len(leaves) + 1 >= max_leaves
+        if full or -negative_size < leaf_size or len(rows) < 2:
+            leaves.append((path, rows, parent, side))
+            continue
+        Xn, wn = X[rows], w[rows]
+        best: tuple[float, Floats, Floats] | None = None
+        for _ in range(n_candidates):
+            v = _sharpened(_draw_direction(seed, draws, width, X.dtype), Xn, wn, sharpen)
+            draws += 1
+            p = lanes_dot(Xn, v)
+            spread = _spread(p, wn) if n_candidates > 1 and p.min() < p.max() else 0.0
+            if best is None or spread > best[0]:
+                best = (spread, v, p)
+        assert best is not None
+        _, v, p = best
+        if not p.min() < p.max():
+            axis = _widest_axis(Xn)
+            if axis is None:
+                leaves.append((path, rows, parent, side))
+                continue
+            v, p = axis, lanes_dot(Xn, axis)
+        drawn = draws
+        threshold = _threshold(p, _cut_place(p, wn, cut, lambda drawn=drawn: _draw_uniform(seed, drawn)))
+        node = len(directions)
+        directions.append(v)
+        thresholds.append(threshold)
+        children.append([0, 0])
+        if parent >= 0:
+            children[parent][side] = node
+        left = p <= threshold
+        enqueue(path + "0", rows[left], node, 0)
+        enqueue(path + "1", rows[~left], node, 1)
+
+    leaf_of_row = np.empty(n, np.int32)
+    for leaf, (_, rows, parent, side) in enumerate(sorted(leaves, key=lambda entry: entry[0])):
+        leaf_of_row[rows] = leaf
+        if parent >= 0:
+            children[parent][side] = ~leaf
+    return (
+        np.array(directions, X.dtype).reshape(-1, width),
+        np.array(thresholds, X.dtype),
+        np.array(children, np.int32).reshape(-1, 2),
+        leaf_of_row,
+    )
+
+
+# --- routing and adding up -----------------------------------------------------------------------------------------
+
+
+def route(X: Floats, directions: Floats, thresholds: Floats, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    """Return the leaf of every row, and how many rows project to something that is not finite."""
+    rows = len(X)
+    if not len(directions):
+        return np.zeros(rows, np.int32), int((lanes_dot(X, np.zeros_like(X[:1])) != 0).sum())
+    node = np.zeros(rows, np.int32)
+    first = lanes_dot(X, directions[:1])
+    walking = np.arange(rows)
+    while walking.size:
+        at = node[walking]
+        left = lanes_dot(X[walking], directions[at]) <= thresholds[at]
+        node[walking] = children[at, np.where(left, 0, 1)]
+        walking = walking[node[walking] >= 0]
+    return ~node, int((~np.isfinite(first)).sum())
+
+
+def nearest(
+    X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32], few: int
+) -> tuple[NDArray[np.int32], Floats]:
+    """Return the `few` nearest centres of each row among its leaf's shortlist, nearest first, with squared distances.
+
+    Equal distances keep the order of the shortlist.
+    """
+    candidates = shortlist[leaf]
+    distances = np.stack(
+        [lanes_dot(off, off) for off in (X - centres[candidates[:, k]] for k in range(candidates.shape[1]))], axis=1
+    )
+    order = np.argsort(distances, axis=1, kind="stable")[:, :few]
+    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def _on_grid(values: NDArray[np.float64], magic: Any) -> NDArray[np.float64]:
+    """Round to the grid of `magic`, which is 1.5 * 2**52 grid steps: the sum's last bit is one step."""
+    rounded: NDArray[np.float64] = (values + magic) - magic
+    return rounded
+
+
+def add_up(
+    X: Floats,
+    weights: NDArray[np.float64] | None,
+    ids: NDArray[np.int32],
+    centres: Floats,
+    magic: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+) -> None:
+    """Add rows to the sums of their signature.
+
+    `magic` (2, d + 2) holds the coarse and the fine grid of each column of `totals` (2, m, d + 2): the d offsets from
+    the centre, the squared distance to the centre, the weight.
+    """
+    w = np.ones(len(X)) if weights is None else weights
+    off = X.astype(np.float64) - centres[ids].astype(np.float64)
+    terms = np.column_stack([off, lanes_dot(off, off), np.ones(len(X))])
+    coarse = _on_grid(terms, magic[0])
+    fine = _on_grid(terms - coarse, magic[1])
+    np.add.at(counts, ids, (w > 0).astype(np.int64))
+    np.add.at(totals[0], ids, w[:, None] * coarse)
+    np.add.at(totals[1], ids, w[:, None] * fine)
+
+
+def scan(
+    X: Floats,
+    weights: NDArray[np.float64] | None,
+    directions: Floats,
+    thresholds: Floats,
+    children: NDArray[np.int32],
+    centres: Floats,
+    shortlist: NDArray[np.int32] | None,
+    gaps: Floats | None,
+    magic: NDArray[np.float64] | None,
+    counts: NDArray[np.int64] | None,
+    totals: NDArray[np.float64] | None,
+    ids_out: NDArray[np.int32] | None,
+    near_ids: NDArray[np.int32] | None,
+    near_distances: Floats | None,
+) -> int:
+    """Route rows, move each to the nearest of its leaf's shortlist, add up, and write what is asked for; one pass.
+
+    OUT: `counts` and `totals` (see `add_up`), `ids_out` (n,), `near_ids` and `near_distances` (n, few). Each may be
+    None. `gaps` holds the distance from a leaf's own centre to each of its shortlist; it only saves time. Returns how
+    many rows are not finite.
+    """
+    ids, bad = route(X, directions, thresholds, children)
+    if shortlist is not None:
+        few = 1 if near_ids is None else near_ids.shape[1]
+        found, distances = nearest(X, ids, centres, shortlist, few)
+        ids = np.ascontiguousarray(found[:, 0])
+        if near_ids is not None and near_distances is not None:
+            near_ids[:], near_distances[:] = found, distances
+    if ids_out is not None:
+        ids_out[:] = ids
+    if totals is not None and magic is not None and counts is not None:
+        add_up(X, weights, ids, centres, magic, counts, totals)
+    return bad
+
+
+# --- the forest's kernel -------------------------------------------------------------------------------------------
+
+
+def coleaf_counts(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return how many trees put point i of `a` (trees, n) and point j of `b` (trees, m) into one leaf."""
+    counts = np.zeros((a.shape[1], b.shape[1]), np.int32)
+    for leaves_a, leaves_b in zip(a, b, strict=True):
+        counts += leaves_a[:, None] == leaves_b[None, :]
+    return counts
