@@ -14,14 +14,10 @@ struct LaneTypes;
 template <>
 struct LaneTypes<float> {
     typedef float Eight __attribute__((vector_size(32)));
-    typedef float Four __attribute__((vector_size(16)));
-    typedef float Two __attribute__((vector_size(8)));
 };
 template <>
 struct LaneTypes<double> {
     typedef double Eight __attribute__((vector_size(64)));
-    typedef double Four __attribute__((vector_size(32)));
-    typedef double Two __attribute__((vector_size(16)));
 };
 #else
 template <class T, int N>
@@ -40,8 +36,6 @@ struct Lanes {
 template <class T>
 struct LaneTypes {
     typedef Lanes<T, 8> Eight;
-    typedef Lanes<T, 4> Four;
-    typedef Lanes<T, 2> Two;
 };
 #endif
 
@@ -54,14 +48,13 @@ static inline V load(const T* from) {
 
 template <class T>
 static inline T fold(const typename LaneTypes<T>::Eight& lanes) {
-    typedef typename LaneTypes<T>::Four Four;
-    typedef typename LaneTypes<T>::Two Two;
-    T flat[8];
-    std::memcpy(flat, &lanes, sizeof flat);
-    const Four half = load<Four>(flat) + load<Four>(flat + 4);
-    std::memcpy(flat, &half, sizeof half);
-    const Two quarter = load<Two>(flat) + load<Two>(flat + 2);
+#if defined(__clang__) || __GNUC__ >= 12
+    const auto half = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3) + __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7);
+    const auto quarter = __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
     return quarter[0] + quarter[1];
+#else
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+#endif
 }
 
 // Chunks > 0 fixes the number of eight-lane chunks at compile time; 0 takes it from `chunks`.
@@ -146,25 +139,29 @@ static inline void nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int6
     }
 }
 
-template <class T, bool Weighted>
+// Exact sums: each term is rounded to a grid so coarse that no addition rounds, the rest to a finer one.
+template <bool Weighted>
+static inline void add_on_grid(const double* __restrict terms, double weight, int64_t columns,
+                               const double* __restrict coarse_magic, const double* __restrict fine_magic,
+                               double* __restrict coarse_total, double* __restrict fine_total) {
+    for (int64_t j = 0; j < columns; ++j) {
+        const double coarse = (terms[j] + coarse_magic[j]) - coarse_magic[j];
+        const double fine = ((terms[j] - coarse) + fine_magic[j]) - fine_magic[j];
+        coarse_total[j] += Weighted ? weight * coarse : coarse;
+        fine_total[j] += Weighted ? weight * fine : fine;
+    }
+}
+
+template <class T, int Chunks, bool Weighted>
 static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int32_t id, int64_t padded, double* off) {
     const int64_t width = job.X.width, columns = width + 2;
     const T* centre = job.centres + id * padded;
     for (int64_t j = 0; j < padded; ++j) off[j] = double(x[j]) - double(centre[j]);
-    const double terms[2] = {dot<double, 0>(off, off, padded / kLanes), 1.0};
-    const double *coarse_magic = job.magic, *fine_magic = job.magic + columns;
-    double* coarse_total = job.totals + id * columns;
-    double* fine_total = job.totals + (job.signatures + id) * columns;
-    auto add = [&](const double* from, int64_t first, int64_t count) {
-        for (int64_t j = 0; j < count; ++j) {
-            const double coarse = (from[j] + coarse_magic[first + j]) - coarse_magic[first + j];
-            const double fine = ((from[j] - coarse) + fine_magic[first + j]) - fine_magic[first + j];
-            coarse_total[first + j] += Weighted ? weight * coarse : coarse;
-            fine_total[first + j] += Weighted ? weight * fine : fine;
-        }
-    };
-    add(off, 0, width);
-    add(terms, width, 2);
+    const double square = dot<double, Chunks>(off, off, padded / kLanes);
+    off[width] = square;
+    off[width + 1] = 1.0;
+    add_on_grid<Weighted>(off, weight, columns, job.magic, job.magic + columns, job.totals + id * columns,
+                          job.totals + (job.signatures + id) * columns);
     job.counts[id] += !Weighted || weight > 0;
 }
 
@@ -175,7 +172,7 @@ static int64_t scan_rows(const ScanJob<T>& job) {
     const bool in_place = job.X.column_step == 1 && padded == job.X.width;
     T* buffer = new T[(in_place ? 1 : kRun) * padded]();
     T* zeros = new T[padded]();
-    double* off = new double[padded];
+    double* off = new double[padded + 2];
     T own_distance[1];
     int32_t own_id[1];
     int32_t at[kRun];
@@ -227,9 +224,9 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             if (job.totals != nullptr) {
                 // The tail of an in-place row is exact: its width is the padded width.
                 if (job.weights != nullptr) {
-                    add_up<T, true>(job, x, job.weights[first + r], id, padded, off);
+                    add_up<T, Chunks, true>(job, x, job.weights[first + r], id, padded, off);
                 } else {
-                    add_up<T, false>(job, x, 1.0, id, padded, off);
+                    add_up<T, Chunks, false>(job, x, 1.0, id, padded, off);
                 }
             }
         }
@@ -240,19 +237,8 @@ static int64_t scan_rows(const ScanJob<T>& job) {
     return bad;
 }
 
-template <class T>
-static int64_t scan(const ScanJob<T>& job) {
-    switch (padded_width(job.X.width) / kLanes) {
-        case 1: return scan_rows<T, 1>(job);
-        case 2: return scan_rows<T, 2>(job);
-        case 3: return scan_rows<T, 3>(job);
-        case 4: return scan_rows<T, 4>(job);
-        default: return scan_rows<T, 0>(job);
-    }
-}
-
-template <class T>
-static void project(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out) {
+template <class T, int Chunks>
+static void project_rows(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out) {
     const int64_t padded = padded_width(X.width), chunks = padded / kLanes;
     const bool in_place = X.column_step == 1 && padded == X.width;
     T* buffer = new T[padded]();
@@ -262,9 +248,29 @@ static void project(const Matrix<T>& X, const uint32_t* rows, int64_t count, con
             copy_row(X, rows[i], buffer);
             x = buffer;
         }
-        out[i] = dot<T, 0>(x, v, chunks);
+        out[i] = dot<T, Chunks>(x, v, chunks);
     }
     delete[] buffer;
+}
+
+// Narrow rows, up to 32 columns, get loops of known length.
+#define DC2_BY_CHUNKS(call, width, ...)                        \
+    switch (padded_width(width) / kLanes) {                    \
+        case 1: return call<T, 1>(__VA_ARGS__);                \
+        case 2: return call<T, 2>(__VA_ARGS__);                \
+        case 3: return call<T, 3>(__VA_ARGS__);                \
+        case 4: return call<T, 4>(__VA_ARGS__);                \
+        default: return call<T, 0>(__VA_ARGS__);               \
+    }
+
+template <class T>
+static int64_t scan(const ScanJob<T>& job) {
+    DC2_BY_CHUNKS(scan_rows, job.X.width, job)
+}
+
+template <class T>
+static void project(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out) {
+    DC2_BY_CHUNKS(project_rows, X.width, X, rows, count, v, out)
 }
 
 template <class T>
