@@ -9,13 +9,15 @@ INSTALLED := $(VENV)/.dc2-installed
 
 # Tests and benchmarks on public data sets read them from this folder; without it they are skipped.
 DC2_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(DC2_DATA),)
 export DC2_DATA
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow lint format bench native clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: native ## show what dc2 does, on data made on the spot
 	$(BIN)/python -m dc2.demo
