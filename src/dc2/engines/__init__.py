@@ -1,6 +1,7 @@
 """Engines: a map over the blocks of a source, with results in block order."""
 
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Engine, Progress
+from dc2.engines.choose import engine_for
 from dc2.engines.threads import ThreadEngine
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "Engine", "Progress", "ThreadEngine"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "Engine", "Progress", "ThreadEngine", "engine_for"]

@@ -37,7 +37,8 @@ class ThreadEngine:
         work; the cuts never depend on `n_jobs`.
     progress : callable, optional
         Called in the calling thread as ``progress(stage, rows_done, rows_total)``: at the start, after each
-        block, and at the end with ``rows_total == rows_done``.
+        block, and at the end with ``rows_total == rows_done``. If it has a ``close`` method, that is called at
+        the end of every map, however it ends.
 
     Examples
     --------
@@ -77,8 +78,8 @@ class ThreadEngine:
         try:
             yield from self._reported(results, stage, source.n_rows)
         finally:
-            for generator in (results, blocks):
-                close = getattr(generator, "close", None)
+            for opened in (results, blocks, self.progress):
+                close = getattr(opened, "close", None)
                 if close is not None:
                     close()
 
@@ -90,7 +91,8 @@ class ThreadEngine:
             rows_done += rows
             report(stage, rows_done, rows_total)
             yield result
-        report(stage, rows_done, rows_done)
+        if rows_done != rows_total:
+            report(stage, rows_done, rows_done)
 
 
 def usable_threads(n_jobs: int | None) -> int:

@@ -1,8 +1,8 @@
-"""Rows of an array in memory, or of a memory map: blocks are views, only foreign dtypes are converted."""
+"""Rows of arrays, in memory or memory-mapped: blocks are views, only foreign dtypes are converted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from dc2.errors import InputError, InputTypeError
-from dc2.sources.base import Block, rows_per_block
+from dc2.sources.base import Block
 from dc2.sources.promotion import promoted_dtype
+from dc2.sources.streams import StreamSource
 
-__all__ = ["ArraySource", "check_numeric_array"]
+__all__ = ["ArrayLayout", "ArraySource", "check_numeric_array"]
 
 
-class ArraySource:
+class ArraySource(StreamSource[NDArray[Any]]):
     """Rows of an array.
 
     float32 and float64 arrays of any layout are never copied; other numbers are converted block by block.
@@ -26,8 +27,10 @@ class ArraySource:
     ----------
     X : array-like of shape (n_rows, n_features)
         Numbers. Anything NumPy can view as an array; sparse matrices, text and complex numbers are refused.
-    feature_names : sequence of str, optional
-        Names of the columns.
+    columns : sequence of int, optional
+        The columns to use, in this order; all by default.
+    drop : sequence of int, optional
+        The columns to leave out.
 
     Examples
     --------
@@ -38,20 +41,44 @@ class ArraySource:
     [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
     """
 
-    in_memory: bool = True
+    def __init__(
+        self, X: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
+    ) -> None:
+        X = check_numeric_array(X)
+        super().__init__(ArrayLayout(X, columns, drop), lambda rows: iter([X]), len(X), in_memory=True)
 
-    def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
-        self._X = check_numeric_array(X)
-        self.n_rows: int = self._X.shape[0]
-        self.n_features: int = self._X.shape[1]
-        self.feature_names: tuple[str, ...] | None = None if feature_names is None else tuple(feature_names)
-        self.dtype: np.dtype[Any] = promoted_dtype([self._X.dtype])
 
-    def blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Start a fresh pass."""
-        rows = rows_per_block(block_bytes, self.n_features, self.dtype)
-        for start in range(0, self.n_rows, rows):
-            yield Block(start, self._X[start : start + rows].astype(self.dtype, copy=False))
+class ArrayLayout:
+    """Arrays of the width of the first one, with some of its columns."""
+
+    feature_names: tuple[str, ...] | None = None
+
+    def __init__(
+        self, first: NDArray[Any], columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
+    ) -> None:
+        self._width = first.shape[1]
+        self._columns = _chosen(self._width, columns, drop)
+        self.n_features: int = self._width if self._columns is None else len(self._columns)
+        self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
+
+    def join(self, pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Put arrays one below the other."""
+        return np.concatenate(pieces)
+
+    def block(self, piece: NDArray[Any], start: int) -> Block:
+        """Turn an array into a block, as a view where it can be one."""
+        chosen = piece if self._columns is None else piece[:, self._columns]
+        return Block(start, chosen.astype(self.dtype, copy=False))
+
+    def check(self, piece: NDArray[Any], where: str) -> None:
+        """Raise if an array cannot follow the first one."""
+        if piece.shape[1] != self._width:
+            raise InputError(f"{where} has {piece.shape[1]} columns, but the first has {self._width}.")
+        if not np.can_cast(promoted_dtype([piece.dtype]), self.dtype, casting="safe"):
+            raise InputError(
+                f"{where} has dtype {piece.dtype}, but the first is worked on as {self.dtype}, which cannot "
+                "hold all its values. Give all blocks the same dtype."
+            )
 
 
 def check_numeric_array(X: Any) -> NDArray[Any]:
@@ -77,3 +104,21 @@ def check_numeric_array(X: Any) -> NDArray[Any]:
             "with X.astype('float64')."
         )
     return checked
+
+
+def _chosen(width: int, columns: Sequence[int] | None, drop: Sequence[int] | None) -> list[int] | None:
+    """Return the indices of the chosen columns, or None for all of them."""
+    for name, chosen in (("columns", columns), ("drop", drop)):
+        for column in chosen or ():
+            if not isinstance(column, int | np.integer):
+                raise InputTypeError(
+                    f"{name} has {column!r}, but an array has no column names: give indices."
+                )
+            if not -width <= column < width:
+                raise InputError(f"{name} has {column}, but the array has only {width} columns.")
+    if columns is not None:
+        return [int(column) % width for column in columns]
+    if drop is None:
+        return None
+    dropped = {int(column) % width for column in drop}
+    return [column for column in range(width) if column not in dropped]

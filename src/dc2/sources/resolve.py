@@ -2,16 +2,94 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dc2.errors import InputTypeError, ParameterError
 from dc2.sources.arrays import ArraySource
 from dc2.sources.base import Source
+from dc2.sources.files import file_source
+from dc2.sources.frames import FrameSource, as_frame
+from dc2.sources.iterators import callable_source
+from dc2.sources.paths import is_path
 from dc2.sources.weights import WeightedSource
 
 __all__ = ["as_source"]
 
 
-def as_source(data: Any, *, sample_weight: Any = None) -> Source:
-    """Return the source for `data`."""
-    source: Source = data if isinstance(data, Source) else ArraySource(data)
-    return source if sample_weight is None else WeightedSource(source, sample_weight)
+def as_source(
+    data: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    drop: Sequence[Any] | None = None,
+    sample_weight: Any = None,
+    extra: Sequence[str] = (),
+) -> Source:
+    """Return the source for data of any kind.
+
+    Parameters
+    ----------
+    data : array-like, data frame, path, sequence of paths, callable or Source
+        Arrays and memory maps; pandas, polars and pyarrow tables and whatever speaks the Arrow stream interface;
+        paths, globs, folders and addresses of Parquet, Arrow, CSV (also gzipped) and .npy files; a callable that
+        returns a fresh iterator of arrays or frames. A Source is returned as it is.
+    columns : sequence of str or int, optional
+        The features, in this order: names, or indices where columns have no names. By default all columns but
+        those named by the other parameters.
+    drop : sequence of str or int, optional
+        Columns to leave out.
+    sample_weight : array-like of shape (n_rows,) or str, optional
+        Weights of the rows, or the name of the column that holds them.
+    extra : sequence of str, default=()
+        Columns that travel with the blocks as they are, such as ids to be written beside labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = as_source(np.zeros((4, 2)), sample_weight=[1, 2, 3, 4])
+    >>> [block.weights.tolist() for block in source.blocks(block_bytes=2**20)]
+    [[1.0, 2.0, 3.0, 4.0]]
+    """
+    if columns is not None and drop is not None:
+        raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    source = _source(data, _as_list(columns), _as_list(drop), weight, list(_as_list(extra) or ()))
+    return source if sample_weight is None or weight is not None else WeightedSource(source, sample_weight)
+
+
+def _source(
+    data: Any, columns: list[Any] | None, drop: list[Any] | None, weight: str | None, extra: list[str]
+) -> Source:
+    if isinstance(data, Source):
+        if columns is not None or drop is not None or weight is not None or extra:
+            raise ParameterError("Columns are chosen when a source is made; this one is made already.")
+        return data
+    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        engine = importlib.import_module("dc2.engines.dask")
+        made: Source = engine.dask_source(data, columns=columns, drop=drop, weight=weight, extra=extra)
+        return made
+    if is_path(data):
+        return file_source(data, columns, drop, weight, extra)
+    if as_frame(data) is not None:
+        return FrameSource(data, columns, drop, weight, extra)
+    if callable(data) and not hasattr(data, "__array__"):
+        return callable_source(data, columns, drop, weight, extra)
+    if isinstance(data, Iterator):
+        raise InputTypeError(
+            f"X is a {type(data).__name__}, which can be passed over only once, but the rows are needed more than "
+            "once. Pass a callable that returns a fresh iterator, or feed the blocks to Compressor.partial_fit."
+        )
+    if weight is not None or extra:
+        raise InputTypeError(
+            f"X is an array without column names, so {weight or extra!r} cannot be taken from it. Give "
+            "sample_weight as an array, or X as a data frame."
+        )
+    return ArraySource(data, columns, drop)
+
+
+def _as_list(names: Any) -> list[Any] | None:
+    """Return names as a list; one name alone is a list of one."""
+    if names is None:
+        return None
+    return [names] if isinstance(names, str | int) else list(names)

@@ -1,0 +1,65 @@
+"""What scikit-learn expects of an estimator's input, for anything that is a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names
+
+from dc2.errors import InputError
+from dc2.sources.base import Source
+from dc2.sources.resolve import as_source
+
+__all__ = ["source_for"]
+
+
+def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None) -> Source:
+    """Return the source for X, and remember or compare its width and column names in the estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_``, or has them.
+    X : array, frame, path, source, ...
+        What `as_source` takes.
+    reset : bool
+        True at fit: remember. False later: compare.
+    sample_weight : array-like, str or None
+        Weights of the rows, or the name of the column that holds them.
+    """
+    source = as_source(X, sample_weight=sample_weight)
+    if hasattr(X, "__array__") or hasattr(X, "columns"):
+        _check_feature_names(
+            estimator, X, reset=reset
+        )  # scikit-learn's own rule and words for arrays and frames
+    else:
+        _check_names(estimator, source.feature_names, reset)
+    if reset:
+        estimator.n_features_in_ = source.n_features
+    elif source.n_features != estimator.n_features_in_:
+        raise InputError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return source
+
+
+def _check_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if reset:
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif fitted is not None:
+            del estimator.feature_names_in_
+    elif names is not None and fitted is not None and list(names) != list(fitted):
+        missing = [name for name in fitted if name not in names]
+        unknown = [name for name in names if name not in fitted]
+        order = "" if missing or unknown else " The names are the same, but their order is not."
+        raise InputError(
+            "The feature names should match those that were passed during fit."
+            + (f" Missing: {missing}." if missing else "")
+            + (f" Unknown: {unknown}." if unknown else "")
+            + order
+            + f" Choose the columns with as_source(..., columns={list(fitted)!r})."
+        )

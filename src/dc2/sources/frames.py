@@ -1,0 +1,248 @@
+"""Rows of data frames and tables: pandas, polars, pyarrow and whatever speaks the Arrow stream interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.dependencies import is_into_series
+from numpy.typing import NDArray
+
+from dc2.errors import InputError, InputTypeError
+from dc2.sources.base import Block
+from dc2.sources.checks import check_weights, listed
+from dc2.sources.promotion import promoted_dtype
+from dc2.sources.streams import StreamSource
+
+__all__ = ["Frame", "FrameLayout", "FrameSource", "as_frame", "check_no_nulls"]
+
+Frame = nw.DataFrame[Any]
+Schema = Mapping[str, Any]
+
+
+class FrameSource(StreamSource[Frame]):
+    """Rows of a data frame, converted block by block.
+
+    Parameters
+    ----------
+    data : data frame
+        Anything `as_frame` takes.
+    columns, drop, weight, extra
+        As for `FrameLayout`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> source = FrameSource(pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2], "w": [1, 3]}), weight="w")
+    >>> source.feature_names
+    ('x', 'n')
+    >>> [block.weights.tolist() for block in source.blocks(block_bytes=1024)]
+    [[1.0, 3.0]]
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        weight: str | None = None,
+        extra: Sequence[str] = (),
+    ) -> None:
+        frame = as_frame(data)
+        if frame is None:
+            raise InputTypeError(f"{type(data).__name__} is not a data frame that can be read.")
+        layout = FrameLayout(frame.schema, columns, drop, weight, extra)
+        check_no_nulls(frame, layout.number_columns)
+        super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
+        if any(not isinstance(name, str) for name in getattr(data, "columns", ())):
+            self.feature_names = None
+
+
+class FrameLayout:
+    """The columns of frames and the parts they play.
+
+    Parameters
+    ----------
+    schema : mapping of column names to narwhals dtypes
+        The columns of the first frame.
+    columns : sequence of str, optional
+        The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`.
+    drop : sequence of str, optional
+        Columns that are no features.
+    weight : str, optional
+        The column of sample weights.
+    extra : sequence of str, default=()
+        Columns that travel with the rows as they are, of any type.
+    where : str, default="X"
+        What the schema belongs to, for messages.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        weight: str | None = None,
+        extra: Sequence[str] = (),
+        where: str = "X",
+    ) -> None:
+        self._weight = weight
+        self._extra = list(extra)
+        self._every_column_used = columns is None
+        others = [*(drop or ()), *([] if weight is None else [weight]), *extra]
+        _check_present(schema, [*(columns or ()), *others], where)
+        names = [name for name in schema if name not in others] if columns is None else list(columns)
+        _check_numeric(schema, names if weight is None else [*names, weight], where)
+        self._schema = dict(schema)
+        self.feature_names: tuple[str, ...] | None = tuple(names)
+        self.n_features: int = len(names)
+        self.dtype: np.dtype[Any] = _promoted(schema, names)
+        self._names = names
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The columns that must be numbers: the features and the weights."""
+        return self._names if self._weight is None else [*self._names, self._weight]
+
+    @property
+    def needed_columns(self) -> list[str]:
+        """All columns that have to be read, each once."""
+        return list(dict.fromkeys([*self.number_columns, *self._extra]))
+
+    def check_columns(self, schema: Schema, where: str) -> None:
+        """Raise if a frame with this schema has not the columns of the first one."""
+        _check_present(schema, self.needed_columns, where)
+        unknown = [name for name in schema if name not in self._schema]
+        if self._every_column_used and unknown:
+            raise InputError(
+                f"{where} has columns that the first does not have: {listed(unknown)}. Name the columns to use "
+                "with columns=."
+            )
+        _check_numeric(schema, self.number_columns, where)
+        for name in self._extra:
+            if schema[name] != self._schema[name]:
+                raise InputError(
+                    f"{where} has {schema[name]} in column {name!r}, but the first has {self._schema[name]}. "
+                    "Give the column one type throughout."
+                )
+
+    def check_dtype(self, schema: Schema, where: str) -> None:
+        """Raise if a frame with this schema holds wider numbers than those before."""
+        if not np.can_cast(_promoted(schema, self._names), self.dtype, casting="safe"):
+            wide = [n for n in self._names if not np.can_cast(_numpy_dtype(schema[n]), self.dtype, "safe")]
+            raise InputError(
+                f"{where} has wider numbers in column {listed(wide)} than the first, which is worked on as "
+                f"{self.dtype}. Give the column one type throughout."
+            )
+
+    def widen(self, schema: Schema) -> None:
+        """Make room for the numbers of one more frame."""
+        self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
+
+    def join(self, pieces: Sequence[Frame]) -> Frame:
+        """Put frames one below the other, also where some hold integers and others floats."""
+        if any(piece.schema != pieces[0].schema for piece in pieces):
+            numbers = nw.col(self.number_columns).cast(nw.Float64)
+            pieces = [piece.with_columns(numbers) for piece in pieces]
+        return nw.concat(pieces)
+
+    def block(self, piece: Frame, start: int) -> Block:
+        """Turn a frame into a block."""
+        weights = None
+        if self._weight is not None:
+            weights = check_weights(piece.get_column(self._weight).to_numpy(), start=start)
+        extra = piece.select(self._extra).to_arrow() if self._extra else None
+        return Block(start, self._matrix(piece), weights, extra)
+
+    def _matrix(self, piece: Frame) -> NDArray[Any]:
+        if piece.implementation.is_pandas():
+            chosen = piece if piece.columns == self._names else piece.select(self._names)
+            if all(dtype == self.dtype for dtype in chosen.to_native().dtypes):
+                return chosen.to_numpy()  # pandas may hold such columns as one matrix: no copy then
+        X = np.empty((len(piece), self.n_features), self.dtype, order="F")
+        for index, name in enumerate(self._names):
+            X[:, index] = piece.get_column(name).to_numpy()
+        return X
+
+
+def as_frame(data: Any) -> Frame | None:
+    """Return a data frame of any kind as a narwhals one, or None if it is none."""
+    if is_into_series(data):
+        return None
+    if hasattr(data, "columns") and hasattr(data, "iloc"):
+        data = _with_text_names(data)
+    try:
+        frame: Any = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(f"X has columns of the same name; give each its own. {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputTypeError(
+            f"X is a lazy frame ({type(data).__module__}.{type(data).__name__}). Collect it first, or, if it is "
+            "larger than memory, write it to Parquet and pass the path."
+        )
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    if hasattr(data, "__arrow_c_stream__"):
+        return nw.from_arrow(data, backend="pyarrow")
+    return None
+
+
+def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: int = 0) -> None:
+    """Raise if columns have missing values, saying which, how many, and the first row.
+
+    NaN among floats is not looked for: it is found when sums are made.
+    """
+    found = []
+    for name in names:
+        if frame.implementation.is_pandas() and isinstance(frame.to_native()[name].dtype, np.dtype):
+            continue  # such a column has no missing values but NaN
+        column = frame.get_column(name)
+        missing = column.null_count()
+        if missing:
+            first = start + int(column.is_null().to_numpy().argmax())
+            found.append(f"column {name!r} has {missing} (first in row {first})")
+    if found:
+        raise InputError(
+            f"Input {where} contains missing values (null, NaN). In rows {start} to {start + len(frame) - 1}: "
+            f"{', '.join(found[:5])}{f' and {len(found) - 5} more columns' if len(found) > 5 else ''}. "
+            "Fill them in, for instance with sklearn.impute.SimpleImputer, or drop these rows."
+        )
+
+
+def _with_text_names(data: Any) -> Any:
+    """Return a pandas frame with text for column names; the data is shared."""
+    if all(isinstance(name, str) for name in data.columns):
+        return data
+    renamed = data.copy(deep=False)
+    renamed.columns = [str(name) for name in data.columns]
+    return renamed
+
+
+def _check_present(schema: Schema, names: Sequence[str], where: str) -> None:
+    absent = [name for name in names if name not in schema]
+    if absent:
+        raise InputError(f"{where} has no column {listed(absent)}; it has {listed(list(schema))}.")
+
+
+def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
+    other = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
+    if other:
+        kinds = sorted({str(schema[name]) for name in other})
+        raise InputTypeError(
+            f"{where} has columns that are not numeric: {listed(other)} ({', '.join(kinds)}). Leave them out with "
+            "columns= or drop=, or turn them into numbers first, for instance with "
+            "sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    if dtype == nw.Boolean:
+        return np.dtype(np.bool_)
+    narrow = (nw.Int8, nw.Int16, nw.UInt8, nw.UInt16, nw.Float16, nw.Float32)
+    return np.dtype(str(dtype).lower()) if dtype in narrow else np.dtype(np.float64)
+
+
+def _promoted(schema: Schema, names: Sequence[str]) -> np.dtype[Any]:
+    return promoted_dtype(_numpy_dtype(schema[name]) for name in names)

@@ -1,0 +1,141 @@
+"""Pieces of any length become blocks of a given length: the one mechanism behind every source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from dc2.errors import InputError, SourceError
+from dc2.sources.base import Block, rows_per_block
+from dc2.sources.checks import check_weights_sum
+
+__all__ = ["Layout", "StreamSource", "recut"]
+
+
+class Piece(Protocol):
+    """Consecutive rows: an array or a frame."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> Any: ...
+
+
+P = TypeVar("P", bound=Piece)
+
+
+class Layout(Protocol[P]):
+    """How the pieces of a source turn into blocks."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a block."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of these columns."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of a block."""
+
+    def join(self, pieces: Sequence[P]) -> P:
+        """Put pieces one below the other."""
+
+    def block(self, piece: P, start: int) -> Block:
+        """Turn a piece into the block whose first row has the global index `start`."""
+
+
+class StreamSource(Generic[P]):
+    """Rows that come in pieces of any length, handed on in blocks whose cuts do not depend on the pieces.
+
+    Parameters
+    ----------
+    layout : Layout
+        Turns pieces into blocks.
+    open_pieces : callable
+        Starts a fresh pass over the pieces; is told how many rows a block has, so that it need not read more.
+    n_rows : int, optional
+        Number of rows where it is known; else it is learned by the first whole pass.
+    in_memory : bool, default=False
+        Whether the rows lie in memory.
+    """
+
+    def __init__(
+        self,
+        layout: Layout[P],
+        open_pieces: Callable[[int], Iterator[P]],
+        n_rows: int | None = None,
+        in_memory: bool = False,
+    ) -> None:
+        self._layout = layout
+        self._open_pieces = open_pieces
+        self.n_features: int = layout.n_features
+        self.feature_names: tuple[str, ...] | None = layout.feature_names
+        self.dtype: np.dtype[Any] = layout.dtype
+        self.n_rows: int | None = n_rows
+        self.in_memory: bool = in_memory
+        if self.n_features == 0:
+            raise InputError(
+                f"Found array with 0 feature(s) (shape=({'n' if n_rows is None else n_rows}, 0)) "
+                "while a minimum of 1 is required."
+            )
+        if n_rows == 0:
+            self._raise_no_rows()
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
+        rows = rows_per_block(block_bytes, self.n_features, self.dtype)
+        start, total_weight, weighted = 0, 0.0, False
+        for piece in recut(self._open_pieces(rows), rows, self._layout.join):
+            block = self._layout.block(piece, start)
+            start = block.stop
+            if block.weights is not None:
+                weighted = True
+                total_weight += float(block.weights.sum())
+            del piece
+            yield block
+            del block
+        if start == 0:
+            self._raise_no_rows()
+        if weighted:
+            check_weights_sum(total_weight, start)
+        if self.n_rows is None:
+            self.n_rows = start
+        elif start != self.n_rows:
+            raise SourceError(
+                f"This pass over the data gave {start} rows, but there were {self.n_rows} before. "
+                "Every pass must give the same rows: the data must not change while it is read."
+            )
+
+    def _raise_no_rows(self) -> None:
+        raise InputError(
+            f"Found array with 0 sample(s) (shape=(0, {self.n_features})) while a minimum of 1 is required."
+        )
+
+
+def recut(pieces: Iterable[P], rows: int, join: Callable[[Sequence[P]], P]) -> Iterator[P]:
+    """Yield the same rows in pieces of exactly `rows` rows; only the last may be shorter.
+
+    Examples
+    --------
+    >>> pieces = [np.arange(2), np.arange(2, 3), np.arange(3, 8)]
+    >>> [piece.tolist() for piece in recut(pieces, 3, np.concatenate)]
+    [[0, 1, 2], [3, 4, 5], [6, 7]]
+    """
+    held: list[P] = []
+    wanted = rows
+    for piece in pieces:
+        taken = 0
+        while taken < len(piece):
+            held.append(piece[taken : taken + wanted])
+            taken += len(held[-1])
+            wanted -= len(held[-1])
+            if wanted == 0:
+                full = held[0] if len(held) == 1 else join(held)
+                held, wanted = [], rows
+                yield full
+                del full
+    if held:
+        yield held[0] if len(held) == 1 else join(held)
