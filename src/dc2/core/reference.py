@@ -36,10 +36,14 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
+def hash_at(seed: int, rows: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of (seed, row) for each of some rows."""
+    return _mix(np.uint64(seed) + (rows.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+
+
 def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of (seed, i) for i in start..stop-1."""
-    counter = np.arange(start + 1, stop + 1, dtype=np.uint64)
-    return _mix(np.uint64(seed) + counter * _GOLDEN)
+    """Return the hash of (seed, i) for i in start..stop-1."""
+    return hash_at(seed, np.arange(start, stop, dtype=np.uint64))
 
 
 def sample_rows(seed: int, start: int, stop: int, limit: int) -> NDArray[np.int64]:
@@ -255,7 +259,9 @@ def grow_tree(
 # --- routing and adding up -----------------------------------------------------------------------------------------
 
 
-def route(X: Floats, directions: Floats, thresholds: Floats, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+def route(
+    X: Floats, directions: Floats, thresholds: Floats, children: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], int]:
     """Return the leaf of every row, and how many rows project to something that is not finite."""
     rows = len(X)
     if not len(directions):
@@ -280,7 +286,8 @@ def nearest(
     """
     candidates = shortlist[leaf]
     distances = np.stack(
-        [lanes_dot(off, off) for off in (X - centres[candidates[:, k]] for k in range(candidates.shape[1]))], axis=1
+        [lanes_dot(off, off) for off in (X - centres[candidates[:, k]] for k in range(candidates.shape[1]))],
+        axis=1,
     )
     order = np.argsort(distances, axis=1, kind="stable")[:, :few]
     return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1)

@@ -1,0 +1,6 @@
+"""Compression: from rows to signatures."""
+
+from dc2.compress.compressor import Compressor
+from dc2.compress.signatures import Signatures
+
+__all__ = ["Compressor", "Signatures"]

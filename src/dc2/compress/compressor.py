@@ -1,0 +1,315 @@
+"""Compressor: from rows to signatures, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dc2.compress.compress import Compression, Plan, compress
+from dc2.compress.divide import Division
+from dc2.compress.signatures import Signatures
+from dc2.compress.stream import Stream
+from dc2.core.reference import CUTS
+from dc2.engines import DEFAULT_BLOCK_BYTES, engine_for
+from dc2.engines.threads import usable_threads
+from dc2.errors import ParameterError
+from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
+from dc2.random import RandomStateLike, seed_sequence
+from dc2.sources import Source
+from dc2.sources.estimator import source_for
+from dc2.trees.tree import Cut
+
+
+class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Compress rows to signatures by recursive random projections.
+
+    A tree of random cuts divides the rows; the rows of each leaf become one point, their mean. About 1000 signatures
+    keep what a kernel learner needs of millions of rows.
+
+    Parameters
+    ----------
+    n_signatures : int or None, default=1000
+        Number of signatures: exactly so many, or one per distinct row where there are fewer of those. None where
+        `leaf_size` is given.
+    leaf_size : float or None, default=None
+        Instead of `n_signatures`: a leaf with fewer rows (of the full data) than this is not divided further.
+    n_partitions : int, default=1
+        Partitions that grow their own tree, in threads, or one after the other with ``n_jobs=1``; same result.
+    divide : {"projection", "sampling"}, default="projection"
+        Partitions by splitting the largest node at a random projection, or by dealing rows at random. With
+        "sampling" a new row is routed through every partition's tree and takes the nearest of those signatures.
+    cut : {"mean", "median", "uniform", "quantile"}, default="mean"
+        Where a node is cut along its direction. The median keeps leaves even, the mean has less distortion.
+    sharpen : int, default=2
+        How often a random direction is multiplied with the covariance of its node. 0 is the paper; 2 has about half
+        of its distortion.
+    signature : {"centroid", "member"}, default="centroid"
+        The mean of a leaf's rows, or a random one of them.
+    populate : {"leaf", "nearest"}, default="leaf"
+        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": to the nearest of the 32 signatures
+        around its leaf, after `refine` steps of K-means on the sample; less distortion for more time.
+    refine : int, default=5
+        K-means steps on the sample with ``populate="nearest"``.
+    sample_size : "auto", int or None, default="auto"
+        Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
+        all rows, as the paper does.
+    n_jobs : int, optional
+        Number of threads; None takes all cores. The result does not depend on it.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the directions and the sample.
+    verbose : int, default=0
+        1 shows the stages as a bar on a terminal.
+
+    Attributes
+    ----------
+    signatures_ : Signatures
+        Points, weights and spread.
+    distortion_ : float
+        Mean squared distance of a row to its signature.
+    labels_ : ndarray of shape (n_rows,), int32
+        The signature of each training row; for rows in memory only.
+    router_ : Router
+        Trees and centres that say where a row goes.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    With s signatures, takes O(n d log s) time in two passes over the rows (one if they lie in memory) and, beyond the
+    rows, memory for the sample and 16 s d bytes per thread. ``n_partitions=1, cut="median", sharpen=0,
+    sample_size=None`` is one rpTree of the paper; the same with more partitions is its DC² to the letter.
+
+    References
+    ----------
+    Wang, Bian, Liu, Yan: DC²: A Divide-and-conquer Algorithm for Large-scale Kernel Learning with Application to
+    Clustering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(10_000, 5)).astype(np.float32)
+    >>> compressor = Compressor(n_signatures=100, random_state=0).fit(X)
+    >>> compressor.signatures_.points.shape, compressor.signatures_.weights.sum()
+    ((100, 5), np.float64(10000.0))
+    >>> bool(np.array_equal(compressor.labels_, compressor.apply(X)))
+    True
+
+    With fewer distinct rows than signatures, each is its own signature:
+
+    >>> Compressor(100).fit([[0.0], [0.0], [1.0]]).distortion_
+    0.0
+    """
+
+    def __init__(
+        self,
+        n_signatures: int | None = 1000,
+        *,
+        leaf_size: float | None = None,
+        n_partitions: int = 1,
+        divide: Literal["projection", "sampling"] = "projection",
+        cut: Cut = "mean",
+        sharpen: int = 2,
+        signature: Literal["centroid", "member"] = "centroid",
+        populate: Literal["leaf", "nearest"] = "leaf",
+        refine: int = 5,
+        sample_size: int | Literal["auto"] | None = "auto",
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        random_state: RandomStateLike = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_signatures = n_signatures
+        self.leaf_size = leaf_size
+        self.n_partitions = n_partitions
+        self.divide = divide
+        self.cut = cut
+        self.sharpen = sharpen
+        self.signature = signature
+        self.populate = populate
+        self.refine = refine
+        self.sample_size = sample_size
+        self.n_jobs = n_jobs
+        self.block_bytes = block_bytes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Compressor:
+        """Compress rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable or Source
+            The rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
+        """
+        plan = self._plan()
+        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+        seeds = seed_sequence(self.random_state)
+        self._stream: Stream | None = None
+        self._store(compress(source, engine, plan, seeds, usable_threads(self.n_jobs)))
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Compressor:
+        """Add rows of a stream.
+
+        The first rows are held (up to the size of the sample that `fit` would take) until there are enough to place
+        the cuts; later rows are routed and added up. Signatures are right at any time, but since the cuts are placed
+        by the first rows, the result is not that of `fit` on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features) or data frame
+            The next rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            Their weights.
+        """
+        plan = self._plan()
+        first = getattr(self, "_stream", None) is None
+        source = source_for(self, X, reset=first, sample_weight=sample_weight)
+        if first:
+            self._stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
+        assert self._stream is not None
+        for block in source.blocks(self.block_bytes):
+            self._stream.add(block, source)
+        return self
+
+    def apply(self, X: Any) -> NDArray[np.int32] | Iterator[NDArray[np.int32]]:
+        """Return the number of each row's signature.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int32
+            For a source that is not in memory, an iterator of such arrays, block by block.
+        """
+        check_is_fitted(self)
+        source = source_for(self, X, reset=False)
+        return assigned(source, self._compression().router, self.n_jobs, self.block_bytes, self.verbose)
+
+    def transform(self, X: Any) -> Any:
+        """Return the signature point of each row; blocks of them for a source that is not in memory."""
+        ids = self.apply(X)
+        points = self.signatures_.points
+        return points[ids] if isinstance(ids, np.ndarray) else (points[block] for block in ids)
+
+    @property
+    def signatures_(self) -> Signatures:
+        """Points, weights and spread of the signatures."""
+        return self._compression().signatures
+
+    @property
+    def distortion_(self) -> float:
+        """Mean squared distance of a row to its signature."""
+        return self.signatures_.distortion
+
+    @property
+    def router_(self) -> Any:
+        """Trees and centres that say where a row goes."""
+        return self._compression().router
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """The signature of each training row."""
+        ids = self._compression().ids
+        if ids is None:
+            raise AttributeError(
+                "labels_ is kept for rows in memory only. Compressor.apply(source) gives the signature of each row, "
+                "block by block."
+            )
+        return ids
+
+    def _store(self, compression: Compression) -> None:
+        self._compressed = compression
+
+    def _compression(self) -> Compression:
+        stream: Stream | None = getattr(self, "_stream", None)
+        if stream is not None:
+            return stream.compression()
+        if not hasattr(self, "_compressed"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first.")
+        return self._compressed
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_compressed") or getattr(self, "_stream", None) is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.non_deterministic = False
+        return tags
+
+    def _plan(self) -> Plan:
+        return make_plan(
+            self.n_signatures, self.leaf_size, self.n_partitions, self.divide, self.cut, self.sharpen,
+            self.signature, self.populate, self.refine, self.sample_size,
+        )  # fmt: skip
+
+
+def make_plan(
+    n_signatures: int | None,
+    leaf_size: float | None,
+    n_partitions: int,
+    divide: str,
+    cut: str,
+    sharpen: int,
+    signature: str,
+    populate: str,
+    refine: int,
+    sample_size: int | str | None,
+) -> Plan:
+    """Check the parameters of compression, before any work, and put them together."""
+    if (n_signatures is None) == (leaf_size is None):
+        raise ParameterError(
+            f"give either n_signatures or leaf_size and None for the other; got n_signatures={n_signatures!r} and "
+            f"leaf_size={leaf_size!r}."
+        )
+    check_integer("n_partitions", n_partitions, low=1)
+    if n_signatures is not None:
+        check_integer("n_signatures", n_signatures, low=1)
+        if n_partitions > n_signatures:
+            raise ParameterError(
+                f"n_partitions={n_partitions} partitions need at least one signature each, but n_signatures is "
+                f"{n_signatures}."
+            )
+    if leaf_size is not None:
+        check_positive("leaf_size", leaf_size)
+    check_choice("divide", divide, ("projection", "sampling"))
+    check_random_directions(cut, CUTS, sharpen)
+    check_choice("signature", signature, ("centroid", "member"))
+    check_choice("populate", populate, ("leaf", "nearest"))
+    check_integer("refine", refine, low=0)
+    if sample_size is not None and sample_size != "auto":
+        check_integer("sample_size", sample_size, low=1)
+    return Plan(
+        Division(n_signatures, leaf_size, n_partitions, divide, cut, sharpen),
+        signature,
+        sample_size,
+        populate,
+        refine,
+    )
+
+
+def assigned(
+    source: Source, router: Any, n_jobs: int | None, block_bytes: int, verbose: int
+) -> NDArray[np.int32] | Iterator[NDArray[np.int32]]:
+    """Return the signature of every row of a source: an array if the rows lie in memory, else blocks."""
+    engine = engine_for(source, n_jobs, block_bytes, verbose)
+    blocks = engine.map(
+        lambda block: router.assign(block.X, source.feature_names, block.start), source, stage="populate"
+    )
+    return np.concatenate(list(blocks)) if source.in_memory else blocks

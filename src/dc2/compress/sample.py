@@ -1,0 +1,153 @@
+"""The sample that places the cuts: the rows with the smallest hash of (seed, row number).
+
+Any way to cut the rows into blocks gives the same sample, and the samples of parts can be merged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.core.reference import hash_at
+from dc2.engines.base import Engine
+from dc2.errors import InputError
+from dc2.sources import Block, Source
+from dc2.sources.checks import check_weights_sum
+from dc2.trees.tree import NO_LIMIT, raise_not_finite
+
+ALL = 2**64 - 1
+MARGIN = 6.0  # standard deviations by which more rows are kept than asked for, then cut to size
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a source, and what one pass over it tells.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_sampled,), int64
+        Global row numbers, ascending; rows of weight 0 are never sampled.
+    X : ndarray of shape (n_sampled, n_features)
+    weights : ndarray of shape (n_sampled,), float64, or None
+    n_rows : int
+        Rows of the source.
+    total_weight : float
+        Their weight.
+    """
+
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    n_rows: int
+    total_weight: float
+
+    @property
+    def weight(self) -> float:
+        """Weight of the sampled rows."""
+        return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    n_rows: int
+    total_weight: float
+
+
+def take_sample(source: Source, engine: Engine, size: int, seed: int) -> Sample:
+    """Return the `size` rows with the smallest hash, in one pass that keeps about twice as many at a time."""
+    if source.in_memory and source.n_rows is not None and size >= source.n_rows:
+        return _everything(source)
+    picker = _Picker(seed, _first_limit(size, source.n_rows), source.feature_names)
+    parts: list[_Part] = []
+    held = n_rows = 0
+    total_weight = 0.0
+    for part in engine.map(picker, source, stage="divide"):
+        parts.append(part)
+        held += len(part.rows)
+        n_rows += part.n_rows
+        total_weight += part.total_weight
+        if held > 2 * size:
+            parts = [_smallest(parts, size, seed)]
+            held = size
+            picker.limit = int(hash_at(seed, parts[0].rows).max())
+    if n_rows == 0:
+        raise InputError(
+            "Found array with 0 sample(s): the source holds no rows, and at least 1 is required."
+        )
+    check_weights_sum(total_weight, n_rows)
+    chosen = _smallest(parts, size, seed)
+    if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
+        # Fewer small hashes, or more zero weights, than expected: look again without a limit.
+        return take_sample(_Uncounted(source), engine, size, seed)
+    return Sample(chosen.rows, chosen.X, chosen.weights, n_rows, total_weight)
+
+
+class _Picker:
+    """Keeps the rows of a block whose hash is at most a limit; the limit may fall while the pass goes on."""
+
+    def __init__(self, seed: int, limit: int, feature_names: tuple[str, ...] | None) -> None:
+        self.seed, self.limit, self.feature_names = seed, limit, feature_names
+
+    def __call__(self, block: Block) -> _Part:
+        rows = core.sample_rows(self.seed, block.start, block.stop, self.limit)
+        if block.weights is not None:
+            rows = rows[block.weights[rows - block.start] > 0]
+        X = block.X[rows - block.start]
+        if not np.isfinite(X).all():
+            raise_not_finite(block.X, self.feature_names, block.start)
+        weights = None if block.weights is None else block.weights[rows - block.start]
+        total = float(len(block.X)) if block.weights is None else float(block.weights.sum())
+        return _Part(rows, X, weights, len(block.X), total)
+
+
+class _Uncounted:
+    """A source that does not tell its length, so that sampling starts without a limit."""
+
+    def __init__(self, source: Source) -> None:
+        self.n_features, self.feature_names = source.n_features, source.feature_names
+        self.dtype, self.in_memory, self.blocks = source.dtype, source.in_memory, source.blocks
+        self.n_rows: int | None = None
+
+
+def _first_limit(size: int, n_rows: int | None) -> int:
+    """Return the hash below which `size` of `n_rows` rows are expected, with a margin."""
+    if n_rows is None or size >= n_rows:
+        return ALL
+    wanted = size + MARGIN * np.sqrt(size) + MARGIN**2
+    return min(ALL, int(wanted / n_rows * 2.0**64))
+
+
+def _smallest(parts: list[_Part], size: int, seed: int) -> _Part:
+    rows = np.concatenate([part.rows for part in parts])
+    hashes = hash_at(seed, rows)
+    kept = np.arange(len(rows))
+    if len(rows) > size:
+        kept = np.sort(np.argpartition(hashes, size - 1)[:size])
+    X = np.concatenate([part.X for part in parts])
+    weights = None
+    if parts[0].weights is not None:
+        weights = np.concatenate([part.weights for part in parts if part.weights is not None])[kept]
+    return _Part(rows[kept], X if len(kept) == len(X) else X[kept], weights, 0, 0.0)
+
+
+def _everything(source: Source) -> Sample:
+    """Take all rows that lie in memory, without a copy unless some weigh nothing."""
+    block = next(source.blocks(NO_LIMIT))
+    if not np.isfinite(block.X).all():
+        raise_not_finite(block.X, source.feature_names, 0)
+    rows = np.arange(len(block.X), dtype=np.int64)
+    if block.weights is None:
+        return Sample(rows, block.X, None, len(rows), float(len(rows)))
+    total = float(block.weights.sum())
+    check_weights_sum(total, len(rows))
+    if block.weights.all():
+        return Sample(rows, block.X, np.ascontiguousarray(block.weights), len(rows), total)
+    kept = block.weights > 0
+    return Sample(rows[kept], block.X[kept], block.weights[kept], len(rows), total)

@@ -1,0 +1,67 @@
+"""Signatures: what is left of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """Points that stand for rows.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_signatures, n_features)
+        One point per leaf, in the dtype of the rows.
+    weights : ndarray of shape (n_signatures,), float64
+        Rows (or their total weight) that the point stands for.
+    spread : ndarray of shape (n_signatures,), float64
+        Mean squared distance of those rows to the point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> left = Signatures(np.zeros((1, 2)), np.array([3.0]), np.array([0.5]))
+    >>> right = Signatures(np.ones((1, 2)), np.array([1.0]), np.array([0.1]))
+    >>> both = Signatures.merge(left, right)
+    >>> len(both), round(both.distortion, 3)
+    (2, 0.4)
+    """
+
+    points: NDArray[Any]
+    weights: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def distortion(self) -> float:
+        """Mean squared distance of all rows to their signature."""
+        return float(self.weights @ self.spread / self.weights.sum())
+
+    @staticmethod
+    def merge(*parts: Signatures) -> Signatures:
+        """Join sets that were compressed apart, in the order given.
+
+        Parameters
+        ----------
+        *parts : Signatures
+            At least one, all of the same width. The dtype is the widest of theirs.
+        """
+        if not parts:
+            raise InputError("nothing to merge: give at least one set of signatures.")
+        widths = [part.points.shape[1] for part in parts]
+        if len(set(widths)) > 1:
+            raise InputError(f"signatures to be merged must have the same columns; got widths {widths}.")
+        return Signatures(
+            np.concatenate([part.points for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.spread for part in parts]),
+        )

@@ -1,0 +1,88 @@
+"""Sums per signature that do not depend on the order in which rows are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+
+MANTISSA_BITS = 52
+MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
+HEADROOM = (
+    3  # rows may lie 2**3 times farther out than any sampled row before exactness is lost (never correctness)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Per signature: how many rows, and sums of their offsets from its centre, squared distances and weights.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_signatures,), int64
+    totals : ndarray of shape (2, n_signatures, n_features + 2), float64
+        A coarse and a fine part of each sum; see `grids`.
+    """
+
+    counts: NDArray[np.int64]
+    totals: NDArray[np.float64]
+
+    @classmethod
+    def zeros(cls, n_signatures: int, n_features: int) -> Sums:
+        """Return sums of no rows."""
+        return cls(np.zeros(n_signatures, np.int64), np.zeros((2, n_signatures, n_features + 2)))
+
+    def add(self, other: Sums) -> None:
+        """Add other sums to these, in place."""
+        np.add(self.counts, other.counts, out=self.counts)
+        np.add(self.totals, other.totals, out=self.totals)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Total weight of each signature's rows."""
+        return self._joined()[:, -1]
+
+    def means_and_spread(self, centres: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean of each signature's rows and their mean squared distance to it.
+
+        A signature without rows keeps its centre.
+        """
+        joined = self._joined()
+        if not np.isfinite(joined).all():
+            raise InputError(
+                "Input X has values too large: their squares overflow. Scale the columns, for instance with "
+                "sklearn.preprocessing.StandardScaler."
+            )
+        weights = np.where(joined[:, -1] > 0, joined[:, -1], 1.0)
+        offsets = joined[:, :-2] / weights[:, None]
+        squares = joined[:, -2] / weights
+        spread = np.maximum(squares - np.einsum("ij,ij->i", offsets, offsets), 0.0)
+        return centres + offsets, spread
+
+    def _joined(self) -> NDArray[np.float64]:
+        joined: NDArray[np.float64] = self.totals[0] + self.totals[1]
+        return joined
+
+
+def grids(X: NDArray[Any], total_weight: float) -> NDArray[np.float64]:
+    """Return the magic numbers that round each kind of term to its coarse and its fine grid.
+
+    Adding and subtracting 1.5 * 2**52 * g rounds a float64 to a multiple of g. With the coarse g chosen so that
+    `total_weight` terms, each up to the columns' range in the sample X (and some more), stay below 2**52 g, no
+    addition rounds. The remainders, at most g/2, are treated the same way on a finer grid: together they keep about
+    2 * (52 - log2(total_weight)) bits of every term.
+    """
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    reach = high - low
+    reach[reach == 0] = max(float(reach.max()), float(np.abs(high).max()), 1e-30)
+    largest = np.concatenate([reach, [reach @ reach, 1.0]])
+    budget = MANTISSA_BITS - 1 - int(np.ceil(np.log2(np.clip(total_weight, 2.0, MOST_WEIGHT))))
+    coarse = np.ldexp(1.0, np.clip(np.frexp(largest)[1] + HEADROOM - budget, -1000, 900))
+    coarse[-1] = 1.0  # whole weights are exact as they are; the fine grid takes fractions
+    fine = np.ldexp(coarse, -1 - budget)
+    magic: NDArray[np.float64] = 1.5 * 2.0**MANTISSA_BITS * np.stack([coarse, fine])
+    return magic

@@ -1,0 +1,45 @@
+"""Checks of parameters: each says the name, the value given, and what would do."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from dc2.errors import ParameterError
+
+__all__ = ["check_choice", "check_integer", "check_positive", "check_random_directions"]
+
+
+def check_integer(name: str, value: Any, low: int) -> int:
+    """Return a whole number of at least `low`, or raise.
+
+    Examples
+    --------
+    >>> check_integer("n_trees", 800, low=1)
+    800
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
+        raise ParameterError(f"{name} must be a whole number of at least {low}; got {value!r}.")
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return a finite number above zero, or raise."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+        raise ParameterError(f"{name} must be a finite number above 0; got {value!r}.")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return one of the choices, or raise naming them."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+    return value
+
+
+def check_random_directions(cut: Any, cuts: Sequence[str], sharpen: Any, n_candidates: Any = 1) -> None:
+    """Check what says how a node is split."""
+    check_choice("cut", cut, cuts)
+    check_integer("sharpen", sharpen, low=0)
+    check_integer("n_candidates", n_candidates, low=1)
