@@ -23,12 +23,18 @@ print(dc2.core.name, len(compressor.signatures_.points))
 """
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a new process that does not inherit the choice of a core."""
+def run_python(
+    code: str, *, site: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process that does not inherit the choice of a core.
+
+    With `site`, dc2 comes from that folder: -S keeps an editable install from stepping in before it.
+    """
     inherited = {key: value for key, value in os.environ.items() if key != "DC2_CORE"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=inherited | environment, capture_output=True, text=True
-    )
+    if site:
+        environment["PYTHONPATH"] = os.pathsep.join([str(site), *sys.path])
+    command = [sys.executable, *(["-S"] if site else []), "-c", code]
+    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True)
 
 
 def test_an_unknown_core_is_refused_by_name() -> None:
@@ -97,7 +103,7 @@ def test_without_a_compiler_a_pure_python_wheel_is_built_that_fits_and_says_so(t
     assert not [name for name in names if name.endswith((".so", ".pyd"))]
     assert {"dc2/py.typed", "dc2/core/reference.py"} <= set(names)
 
-    done = run_python(FIT + "print(dc2.__file__); dc2.show_versions()", PYTHONPATH=str(tmp_path / "site"))
+    done = run_python(FIT + "print(dc2.__file__); dc2.show_versions()", site=tmp_path / "site")
     first, location, *facts = done.stdout.splitlines()
     assert first == "reference 16", done.stderr
     assert Path(location).is_relative_to(tmp_path)
@@ -112,5 +118,7 @@ def test_with_a_compiler_the_wheel_brings_the_native_core(tmp_path: Path) -> Non
     with zipfile.ZipFile(wheel) as archive:
         assert [name for name in archive.namelist() if name.startswith("dc2/core/_native")]
         archive.extractall(tmp_path / "site")
-    done = run_python(FIT, PYTHONPATH=str(tmp_path / "site"), PYTHONWARNINGS="error")
-    assert done.stdout.split() == ["native", "16"], done.stderr
+    done = run_python(FIT + "print(dc2.__file__)", site=tmp_path / "site", PYTHONWARNINGS="error")
+    core_name, signatures, location = done.stdout.split()
+    assert (core_name, signatures) == ("native", "16"), done.stderr
+    assert Path(location).is_relative_to(tmp_path)
