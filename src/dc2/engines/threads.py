@@ -11,6 +11,7 @@ import joblib
 
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
 from dc2.errors import ParameterError
+from dc2.parameters import check_integer
 from dc2.sources.base import Block, Source
 
 __all__ = ["ThreadEngine", "usable_threads"]
@@ -55,8 +56,7 @@ class ThreadEngine:
         block_bytes: int = DEFAULT_BLOCK_BYTES,
         progress: Progress | None = None,
     ) -> None:
-        if block_bytes < 1:
-            raise ParameterError(f"block_bytes is a budget of bytes, at least 1; got {block_bytes}.")
+        check_integer("block_bytes", block_bytes, low=1)
         self.n_jobs: int = usable_threads(n_jobs)
         self.block_bytes = block_bytes
         self.progress = progress
@@ -110,6 +110,7 @@ def usable_threads(n_jobs: int | None) -> int:
     cores: int = joblib.cpu_count()
     if n_jobs is None:
         return cores
+    check_integer("n_jobs", n_jobs)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 

@@ -68,7 +68,8 @@ class ArrayLayout:
     def block(self, piece: NDArray[Any], start: int) -> Block:
         """Turn an array into a block, as a view where it can be one."""
         chosen = piece if self._columns is None else piece[:, self._columns]
-        return Block(start, chosen.astype(self.dtype, copy=False))
+        # Aligned: the steps of a field of a structured array need not be whole numbers of values.
+        return Block(start, np.require(chosen, self.dtype, "A"))
 
     def check(self, piece: NDArray[Any], where: str) -> None:
         """Raise if an array cannot follow the first one."""
@@ -81,7 +82,7 @@ class ArrayLayout:
             )
 
 
-def check_numeric_array(X: Any) -> NDArray[Any]:
+def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
     """Return data as a numeric array of rows and columns, without a copy where it is one; else raise.
 
     Values are not looked at: see `dc2.sources.checks.raise_if_not_finite`.
@@ -93,7 +94,9 @@ def check_numeric_array(X: Any) -> NDArray[Any]:
         )
     try:
         # Structure only: finite values are checked where the sums are made, which saves a pass.
-        checked: NDArray[Any] = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X")
+        checked: NDArray[Any] = check_array(
+            X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=min_rows, input_name="X"
+        )
     except TypeError as error:
         raise InputTypeError(str(error)) from error
     except ValueError as error:

@@ -13,6 +13,7 @@ from dc2.errors import InputError, InputTypeError
 __all__ = ["check_weights", "check_weights_sum", "listed", "raise_if_not_finite"]
 
 NAMES_SHOWN = 5
+LARGEST_WEIGHT = 1e100
 
 
 def listed(names: Sequence[object]) -> str:
@@ -104,7 +105,11 @@ def check_weights(weights: ArrayLike, n_rows: int | None = None, start: int = 0)
         raise InputError(f"sample_weight must be 1-dimensional, one number per row; got {checked.shape}.")
     if n_rows is not None and len(checked) != n_rows:
         raise InputError(f"sample_weight has {len(checked)} values but X has {n_rows} rows: give one each.")
-    for bad, what in ((~np.isfinite(checked), "NaN or infinity"), (checked < 0, "negative values")):
+    for bad, what in (
+        (~np.isfinite(checked), "NaN or infinity"),
+        (checked < 0, "negative values"),
+        (checked > LARGEST_WEIGHT, f"values above {LARGEST_WEIGHT:g}, whose sum may overflow"),
+    ):
         if bad.any():
             first = int(bad.argmax())
             raise InputError(

@@ -51,11 +51,13 @@ def file_source(
         raise InputTypeError(
             f"{files[0].path!r} has no column names, so none can be taken for weights or ids."
         )
-    maps = [_open_npy(file) for file in files]
-    layout = ArrayLayout(maps[0], columns, drop)
-    for file, array in zip(files, maps, strict=True):
+    layout = ArrayLayout(_open_npy(files[0]), columns, drop)
+    n_rows = 0
+    for file in files:
+        array = _open_npy(file)
         layout.check(array, repr(file.path))
-    return StreamSource(layout, lambda rows: iter(maps), sum(len(array) for array in maps))
+        n_rows += len(array)
+    return StreamSource(layout, lambda rows: map(_open_npy, files), n_rows)
 
 
 class _TableFiles(StreamSource[Frame]):
@@ -69,12 +71,14 @@ class _TableFiles(StreamSource[Frame]):
         weight: str | None,
         extra: Sequence[str],
     ) -> None:
-        self._files = files
         self._failures = (import_pyarrow().lib.ArrowException, OSError)
         n_rows: int | None = 0
         layout = None
+        all_fields = []
         for file in files:
-            schema, rows = self._describe(file)
+            fields, rows = self._describe(file)
+            all_fields.append(fields)
+            schema = nw.from_native(fields.empty_table()).schema
             where = repr(file.path)
             if layout is None:
                 layout = FrameLayout(schema, columns, drop, weight, extra, where)
@@ -83,9 +87,14 @@ class _TableFiles(StreamSource[Frame]):
             n_rows = None if n_rows is None or rows is None else n_rows + rows
         assert layout is not None, "find_files gives at least one file"
         self._frame_layout = layout
+        needed = layout.needed_columns
+        self._files = [
+            (file, [fields.field(name) for name in needed])
+            for file, fields in zip(files, all_fields, strict=True)
+        ]
         super().__init__(layout, self._read, n_rows)
 
-    def _describe(self, file: FoundFile) -> tuple[dict[str, Any], int | None]:
+    def _describe(self, file: FoundFile) -> tuple[Any, int | None]:
         try:
             fields, rows = TABLE_FORMATS[file.format].describe(file)
         except self._failures as error:
@@ -93,16 +102,14 @@ class _TableFiles(StreamSource[Frame]):
         repeated = [name for name in dict.fromkeys(fields.names) if fields.names.count(name) > 1]
         if repeated:
             raise InputError(f"{file.path!r} has several columns named {listed(repeated)}.")
-        return dict(nw.from_native(fields.empty_table()).schema), rows
+        return fields, rows
 
     def _read(self, rows: int) -> Iterator[Frame]:
         layout = self._frame_layout
-        for file in self._files:
+        for file, fields in self._files:
             done = 0
             try:
-                fields, _ = TABLE_FORMATS[file.format].describe(file)
-                needed = [fields.field(name) for name in layout.needed_columns]
-                for table in TABLE_FORMATS[file.format].read(file, needed, rows):
+                for table in TABLE_FORMATS[file.format].read(file, fields, rows):
                     frame = nw.from_native(table).select(layout.needed_columns)
                     check_no_nulls(frame, layout.number_columns, repr(file.path), done)
                     done += len(frame)
@@ -115,6 +122,6 @@ def _open_npy(file: FoundFile) -> NDArray[Any]:
     if file.filesystem is not None and file.filesystem.type_name != "local":
         raise SourceError(f"{file.path!r}: .npy files are mapped into memory and must be local; use Parquet.")
     try:
-        return check_numeric_array(np.load(file.path, mmap_mode="r", allow_pickle=False))
+        return check_numeric_array(np.load(file.path, mmap_mode="r", allow_pickle=False), min_rows=0)
     except (OSError, ValueError) as error:
         raise SourceError(f"Cannot read {file.path!r} as .npy: {error}") from error

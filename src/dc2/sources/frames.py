@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_into_series
+from narwhals.dependencies import is_into_series, is_pandas_dataframe
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError
@@ -56,7 +56,7 @@ class FrameSource(StreamSource[Frame]):
         layout = FrameLayout(frame.schema, columns, drop, weight, extra)
         check_no_nulls(frame, layout.number_columns)
         super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
-        if any(not isinstance(name, str) for name in getattr(data, "columns", ())):
+        if not _has_text_names(data):
             self.feature_names = None
 
 
@@ -171,7 +171,7 @@ def as_frame(data: Any) -> Frame | None:
     """Return a data frame of any kind as a narwhals one, or None if it is none."""
     if is_into_series(data):
         return None
-    if hasattr(data, "columns") and hasattr(data, "iloc"):
+    if not _has_text_names(data):
         data = _with_text_names(data)
     try:
         frame: Any = nw.from_native(data, pass_through=True)
@@ -211,10 +211,13 @@ def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: 
         )
 
 
+def _has_text_names(data: Any) -> bool:
+    """Return whether column names are text, as they are everywhere but in pandas."""
+    return not is_pandas_dataframe(data) or all(isinstance(name, str) for name in data.columns)
+
+
 def _with_text_names(data: Any) -> Any:
     """Return a pandas frame with text for column names; the data is shared."""
-    if all(isinstance(name, str) for name in data.columns):
-        return data
     renamed = data.copy(deep=False)
     renamed.columns = [str(name) for name in data.columns]
     return renamed
