@@ -96,7 +96,7 @@ private:
         double best_spread = 0;
         std::vector<T> best;
         for (int64_t candidate = 0; candidate < options_.candidates; ++candidate) {
-            draw_direction();
+            draw_direction(nodes() * options_.candidates + candidate);
             sharpen(node);
             project(node);
             const double spread = options_.candidates > 1 ? spread_of(node) : 0.0;
@@ -129,15 +129,17 @@ private:
         loops_.project(X_, order_.data() + node.begin, node.end - node.begin, direction_.data(), projection_.data());
     }
 
-    void draw_direction() {
+    int64_t nodes() const { return int64_t(tree_.thresholds.size()); }
+
+    // Draws are numbered by splits, so a node that turns out to hold equal rows uses none up.
+    void draw_direction(int64_t draw) {
         const int64_t width = X_.width, words = (width + 3) / 4;
         std::vector<double> v(width);
         uint64_t bits = 0;
         for (int64_t j = 0; j < width; ++j) {
-            if (j % 4 == 0) bits = hash_row(options_.seed, uint64_t(draws_ * words + j / 4));
+            if (j % 4 == 0) bits = hash_row(options_.seed, uint64_t(draw * words + j / 4));
             v[j] = options_.normal_table[(bits >> (4 + 16 * (j % 4))) & 4095];
         }
-        ++draws_;
         double square = 0;
         for (double entry : v) square += entry * entry;
         const double norm = std::sqrt(square);
@@ -259,7 +261,7 @@ private:
             from = quantile(node, 0.25);
             to = quantile(node, 0.75);
         }
-        return from + draw_uniform(options_.seed, draws_) * (to - from);
+        return from + draw_uniform(options_.seed, nodes()) * (to - from);
     }
 
     // The middle of the gap between projections at the wanted place; both sides get rows.
@@ -325,7 +327,6 @@ private:
     std::vector<uint32_t> moved_;
     std::vector<T> direction_;
     T threshold_ = 0;
-    int64_t draws_ = 0;
     Tree<T> tree_;
 };
 

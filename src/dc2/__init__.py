@@ -1,16 +1,28 @@
 """Kernel-quality clusters on millions of rows: divide, compress, conquer, populate."""
 
+from dc2.cluster import KASP, RASP, RPFCluster
 from dc2.compress import Compressor, Signatures
+from dc2.kernels import GaussianKernel, RPFKernel
+from dc2.metrics import clustering_accuracy, majority_floor
 from dc2.sources import as_source
+from dc2.spectral import spectral_clustering
 from dc2.trees import RPForest, RPTree
 from dc2.versions import __version__, show_versions
 
 __all__ = [
+    "KASP",
+    "RASP",
     "Compressor",
+    "GaussianKernel",
+    "RPFCluster",
+    "RPFKernel",
     "RPForest",
     "RPTree",
     "Signatures",
     "__version__",
     "as_source",
+    "clustering_accuracy",
+    "majority_floor",
     "show_versions",
+    "spectral_clustering",
 ]

@@ -6,7 +6,6 @@ taken in an order that both can keep: eight lanes for projections and distances 
 """
 
 import heapq
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,9 @@ CUTS = ("median", "mean", "uniform", "quantile")
 NORMAL_TABLE: NDArray[np.float32] = ndtri((np.arange(4096) + 0.5) / 4096).astype(np.float32)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _CUT_STREAM = np.uint64(0xD1B54A32D192ED03)
+
+# As in C++, silently: callers look at what comes out.
+_too_large_is_infinite = np.errstate(over="ignore", invalid="ignore")
 
 
 # --- randomness: a hash of (seed, counter) -------------------------------------------------------------------------
@@ -66,12 +68,13 @@ def _draw_uniform(seed: int, draw: int) -> float:
 # --- sums in a fixed order -----------------------------------------------------------------------------------------
 
 
+@_too_large_is_infinite
 def lanes_dot(a: Floats, b: Floats) -> Floats:
     """Return the row-wise dot product, column j added to lane j % 8, then the lanes pairwise."""
     product = a * b
     rows, width = product.shape
     padded = np.zeros((rows, -(-width // LANES), LANES), product.dtype)
-    padded.reshape(rows, -1)[:, :width] = product
+    padded.reshape(rows, padded.shape[1] * LANES)[:, :width] = product
     lane = padded[:, 0].copy()
     for chunk in range(1, padded.shape[1]):
         lane += padded[:, chunk]
@@ -87,7 +90,8 @@ def running_sum(terms: NDArray[np.float64]) -> Any:
 
 
 def _unit(v: NDArray[np.float64], dtype: np.dtype[Any]) -> Floats:
-    return (v / np.sqrt(running_sum(v * v))).astype(dtype)
+    unit: Floats = (v / np.sqrt(running_sum(v * v))).astype(dtype)
+    return unit
 
 
 # --- one split -----------------------------------------------------------------------------------------------------
@@ -97,7 +101,8 @@ def _systematic_rows(weights: NDArray[np.float64], count: int) -> NDArray[np.int
     """Return `count` positions, evenly spaced in cumulative weight."""
     cumulative = np.add.accumulate(weights)
     targets = (np.arange(count) + 0.5) * (cumulative[-1] / count)
-    return np.minimum(np.searchsorted(cumulative, targets), len(weights) - 1)
+    positions: NDArray[np.intp] = np.minimum(np.searchsorted(cumulative, targets), len(weights) - 1)
+    return positions
 
 
 def _sharpened(v: Floats, X: Floats, weights: NDArray[np.float64], steps: int) -> Floats:
@@ -139,7 +144,7 @@ def _quantile(p: Floats, weights: NDArray[np.float64], share: float) -> float:
     return float(p[order[min(int(np.searchsorted(cumulative, share * cumulative[-1])), len(p) - 1)]])
 
 
-def _cut_place(p: Floats, weights: NDArray[np.float64], cut: str, uniform: Callable[[], float]) -> float:
+def _cut_place(p: Floats, weights: NDArray[np.float64], cut: str, uniform: float) -> float:
     if cut == "median":
         return _quantile(p, weights, 0.5)
     if cut == "mean":
@@ -149,7 +154,7 @@ def _cut_place(p: Floats, weights: NDArray[np.float64], cut: str, uniform: Calla
         low, high = float(p.min()), float(p.max())
     else:
         low, high = _quantile(p, weights, 0.25), _quantile(p, weights, 0.75)
-    return low + uniform() * (high - low)
+    return low + uniform * (high - low)
 
 
 def _threshold(p: Floats, place: float) -> Any:
@@ -176,6 +181,7 @@ def _widest_axis(X: Floats) -> Floats | None:
 # --- growing -------------------------------------------------------------------------------------------------------
 
 
+@_too_large_is_infinite
 def grow_tree(
     X: Floats,
     weights: NDArray[np.float64] | None,
@@ -200,7 +206,6 @@ def grow_tree(
     leaves: list[tuple[str, NDArray[np.intp], int, int]] = []  # path, rows, parent, side
     queue: list[tuple[float, int, str, NDArray[np.intp], int, int]] = []
     created = 0
-    draws = 0
 
     def enqueue(path: str, rows: NDArray[np.intp], parent: int, side: int) -> None:
         nonlocal created
@@ -216,9 +221,9 @@ def grow_tree(
             continue
         Xn, wn = X[rows], w[rows]
         best: tuple[float, Floats, Floats] | None = None
-        for _ in range(n_candidates):
-            v = _sharpened(_draw_direction(seed, draws, width, X.dtype), Xn, wn, sharpen)
-            draws += 1
+        # Draws are numbered by splits, so a node that turns out to hold equal rows uses none up.
+        for draw in range(len(directions) * n_candidates, (len(directions) + 1) * n_candidates):
+            v = _sharpened(_draw_direction(seed, draw, width, X.dtype), Xn, wn, sharpen)
             p = lanes_dot(Xn, v)
             spread = _spread(p, wn) if n_candidates > 1 and p.min() < p.max() else 0.0
             if best is None or spread > best[0]:
@@ -231,9 +236,8 @@ def grow_tree(
                 leaves.append((path, rows, parent, side))
                 continue
             v, p = axis, lanes_dot(Xn, axis)
-        drawn = draws
-        threshold = _threshold(p, _cut_place(p, wn, cut, lambda drawn=drawn: _draw_uniform(seed, drawn)))
         node = len(directions)
+        threshold = _threshold(p, _cut_place(p, wn, cut, _draw_uniform(seed, node)))
         directions.append(v)
         thresholds.append(threshold)
         children.append([0, 0])
@@ -323,6 +327,7 @@ def add_up(
     np.add.at(totals[1], ids, w[:, None] * fine)
 
 
+@_too_large_is_infinite
 def scan(
     X: Floats,
     weights: NDArray[np.float64] | None,

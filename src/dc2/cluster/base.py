@@ -1,0 +1,282 @@
+"""What the clusterers share: compress, conquer, populate."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from dc2.cluster.clock import StageClock
+from dc2.compress.compress import Compression
+from dc2.compress.lookup import signature_router
+from dc2.compress.signatures import Signatures
+from dc2.engines import Verbose, engine_for
+from dc2.engines.base import Engine
+from dc2.errors import InputError, ParameterError
+from dc2.output import check_output_path, write_labels
+from dc2.parameters import check_choice, check_integer
+from dc2.random import RandomStateLike, seed_sequence
+from dc2.sources import Block, Source, as_source
+from dc2.sources.estimator import source_for
+from dc2.spectral import SpectralResult, spectral_clustering
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """The seed sequences of a fit."""
+
+    compress: SeedSequence
+    kernel: SeedSequence
+    assign: SeedSequence
+
+    @classmethod
+    def of(cls, random_state: RandomStateLike) -> Seeds:
+        """Spawn them."""
+        return cls(*seed_sequence(random_state).spawn(3))
+
+
+class SignatureClusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    """Clusters rows by clustering their signatures; subclasses say how rows compress and what is similar."""
+
+    n_clusters: Any
+    n_signatures: int
+    assign: Any
+    weighted: bool
+    n_jobs: int | None
+    block_bytes: int
+    random_state: RandomStateLike
+    verbose: Verbose
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is impossible; called before any work."""
+
+    @abstractmethod
+    def _compress(self, source: Source, engine: Engine, seeds: Seeds) -> Compression:
+        """Return the signatures of a source."""
+
+    @abstractmethod
+    def _similarity(self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds) -> NDArray[Any]:
+        """Return the similarity of signature points."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Cluster rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable or Source
+            The rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
+        """
+        self._check_parameters()
+        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        self._check_row_count(source.n_rows)
+        clock = StageClock(self.verbose)
+        clock.enter("divide")
+        engine = engine_for(source, self.n_jobs, self.block_bytes, clock)
+        seeds = Seeds.of(self.random_state)
+        compression = self._compress(source, engine, seeds)
+        self._check_row_count(compression.n_rows)
+        clock.enter("conquer")
+        self._router = compression.router
+        self._signature_of_id: NDArray[np.int32] | None = None
+        self.n_rows_in_ = compression.n_rows
+        self._conquer(compression.signatures, seeds)
+        clock.enter("populate")
+        self._labels = None if compression.ids is None else self._label_of_id()[compression.ids]
+        clock.stop()
+        self.stage_seconds_ = clock.seconds
+        return self
+
+    def fit_signatures(self, signatures: Signatures) -> Self:
+        """Conquer signatures that were compressed elsewhere; `predict` then labels rows by the signature nearest.
+
+        Parameters
+        ----------
+        signatures : Signatures
+            Such as the merged signatures of several sites. ``signature_labels_`` has their labels in this order, so
+            that each site can label its rows with its own compressor.
+        """
+        self._check_parameters()
+        if not isinstance(signatures, Signatures):
+            raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
+        self._check_row_count(len(signatures))
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = signatures.points.shape[1]
+        self.n_rows_in_ = len(signatures)
+        seeds = Seeds.of(self.random_state)
+        self._router, self._signature_of_id = signature_router(signatures.points, seeds.compress)
+        self._labels = None
+        self._conquer(signatures, seeds)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the cluster of each row, by routing it to its signature.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int32
+            For a source that is not in memory, an iterator of such arrays, block by block.
+        """
+        label_of_id = self._label_of_id()
+        return self._populated(X, lambda block, ids: label_of_id[ids])
+
+    def predict_to(
+        self, X: Any, path: str | os.PathLike[str], *, id_columns: str | list[str] = (), column: str = "label"
+    ) -> int:
+        """Write the cluster of each row to a file, in row order, beside chosen columns of the data.
+
+        Parameters
+        ----------
+        X : data frame, path, list of paths, glob, ... as in `fit`
+            The rows.
+        path : path
+            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears when it is complete.
+        id_columns : str or list of str, optional
+            Columns of the data to write beside the labels.
+        column : str, default="label"
+            Name of the column of labels.
+
+        Returns
+        -------
+        int
+            Number of rows written.
+        """
+        check_is_fitted(self)
+        check_output_path(path)
+        names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
+        fitted = getattr(self, "feature_names_in_", None)
+        wanted = [name for name in fitted] if fitted is not None and not isinstance(X, Source) else None
+        rows = X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
+        source = source_for(self, rows, reset=False)
+        label_of_id = self._label_of_id()
+
+        def label(block: Block) -> tuple[NDArray[np.int32], Any]:
+            return label_of_id[self._router.assign(block.X, source.feature_names, block.start)], block.extra
+
+        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+        return write_labels(path, engine.map(label, source, stage="populate"), column)
+
+    def transform(self, X: Any) -> Any:
+        """Return the spectral embedding of each row's signature, of shape (n_rows, n_clusters)."""
+        check_is_fitted(self)
+        embedding = self.embedding_ if self._signature_of_id is None else self.embedding_[self._signature_of_id]
+        return self._populated(X, lambda block, ids: embedding[ids])
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """The cluster of each training row."""
+        check_is_fitted(self)
+        if self._labels is None:
+            raise AttributeError(
+                "labels_ is kept for rows in memory only. Use predict_to(source, path) to write the label of each row, "
+                "or predict(source) for blocks of labels."
+            )
+        return self._labels
+
+    @property
+    def distortion_(self) -> float:
+        """Mean squared distance of a row to its signature."""
+        return self.signatures_.distortion
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "signature_labels_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        tags.non_deterministic = False
+        return tags
+
+    def _populated(self, X: Any, answer: Any) -> Any:
+        check_is_fitted(self)
+        source = source_for(self, X, reset=False)
+        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+
+        def populate(block: Block) -> Any:
+            return answer(block, self._router.assign(block.X, source.feature_names, block.start))
+
+        blocks = engine.map(populate, source, stage="populate")
+        return np.concatenate(list(blocks)) if source.in_memory else blocks
+
+    def _label_of_id(self) -> NDArray[np.int32]:
+        check_is_fitted(self)
+        labels: NDArray[np.int32] = self.signature_labels_
+        return labels if self._signature_of_id is None else labels[self._signature_of_id]
+
+    def _conquer(self, signatures: Signatures, seeds: Seeds) -> None:
+        points = conquered_points(signatures)
+        weights = None
+        if self.weighted:
+            weights = np.maximum(signatures.weights, np.finfo(float).tiny)
+            weights = weights * (len(weights) / weights.sum())
+        result = self._cluster(points, weights, seeds)
+        self.signatures_ = signatures
+        self.signature_labels_ = result.labels
+        self.eigenvalues_ = result.eigenvalues
+        self.embedding_ = result.embedding
+
+    def _cluster(self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds) -> SpectralResult:
+        similarity = self._similarity(points, weights, seeds)
+        n_clusters = self._reachable_clusters(points)
+        return spectral_clustering(
+            similarity, n_clusters, assign=self.assign, weights=weights, random_state=seeds.assign
+        )
+
+    def _check_common_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, low=1)
+        check_integer("n_signatures", self.n_signatures, low=1)
+        check_choice("assign", self.assign, ("kmeans", "ncut"))
+        if self.n_signatures < self.n_clusters:
+            raise ParameterError(
+                f"n_signatures={self.n_signatures} cannot make n_clusters={self.n_clusters} clusters: use at least as "
+                "many signatures as clusters, better many times more."
+            )
+
+    def _check_row_count(self, n_rows: int | None) -> None:
+        if n_rows is not None and n_rows < self.n_clusters:
+            raise InputError(
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}: fewer rows than clusters."
+            )
+
+    def _reachable_clusters(self, points: NDArray[Any]) -> int:
+        """Return the number of clusters, or of distinct points where there are fewer."""
+        distinct = len(np.unique(points, axis=0)) if len(points) < 4 * self.n_clusters else len(points)
+        if distinct < self.n_clusters:
+            warnings.warn(
+                f"the rows make only {distinct} distinct signatures, so there are {distinct} clusters and not "
+                f"n_clusters={self.n_clusters}: rows that are equal cannot be told apart.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return min(distinct, int(self.n_clusters))
+
+
+def _named(X: Any) -> bool:
+    return hasattr(X, "columns") or isinstance(X, str | os.PathLike | list | tuple)
+
+
+def conquered_points(signatures: Signatures) -> NDArray[np.float32]:
+    """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums."""
+    points = signatures.points.astype(np.float64)
+    return (points - points.mean(axis=0)).astype(np.float32)
