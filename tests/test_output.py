@@ -96,7 +96,8 @@ def test_npy_files_hold_the_labels_alone(dtype, tmp_path):
 
 def test_packed_csv_is_packed(tmp_path):
     write_labels(tmp_path / "labels.csv.gz", PIECES)
-    assert gzip.open(tmp_path / "labels.csv.gz", "rt").read().split() == ['"label"', *map(str, LABELS)]
+    text = gzip.decompress((tmp_path / "labels.csv.gz").read_bytes()).decode()
+    assert text.split() == ['"label"', *map(str, LABELS)]
 
 
 @pytest.mark.parametrize(

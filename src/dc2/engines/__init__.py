@@ -11,6 +11,7 @@ __all__ = [
     "Progress",
     "ProgressBar",
     "ThreadEngine",
+    "Verbose",
     "engine_for",
     "progress_for",
 ]

@@ -2,7 +2,6 @@
 
 from dc2.engines.base import Engine, Progress
 from dc2.engines.progress import progress_for
-from dc2.engines.progress import progress_for
 from dc2.engines.threads import ThreadEngine
 from dc2.sources.base import Source
 
