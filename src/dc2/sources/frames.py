@@ -16,7 +16,7 @@ from dc2.sources.checks import check_weights, listed
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 
-__all__ = ["Frame", "FrameLayout", "FrameSource", "as_frame", "check_no_nulls"]
+__all__ = ["Frame", "FrameLayout", "FrameSource", "as_frame", "check_no_nulls", "has_text_names"]
 
 Frame = nw.DataFrame[Any]
 Schema = Mapping[str, Any]
@@ -27,15 +27,18 @@ class FrameSource(StreamSource[Frame]):
 
     Parameters
     ----------
-    data : data frame
-        Anything `as_frame` takes.
+    frame : narwhals.DataFrame
+        The rows.
     columns, drop, weight, extra
         As for `FrameLayout`.
+    named : bool, default=True
+        Whether the columns have names; False where they were only numbered.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> source = FrameSource(pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2], "w": [1, 3]}), weight="w")
+    >>> frame = nw.from_native(pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2], "w": [1, 3]}))
+    >>> source = FrameSource(frame, weight="w")
     >>> source.feature_names
     ('x', 'n')
     >>> [block.weights.tolist() for block in source.blocks(block_bytes=1024)]
@@ -44,19 +47,17 @@ class FrameSource(StreamSource[Frame]):
 
     def __init__(
         self,
-        data: Any,
+        frame: Frame,
         columns: Sequence[str] | None = None,
         drop: Sequence[str] | None = None,
         weight: str | None = None,
         extra: Sequence[str] = (),
+        named: bool = True,
     ) -> None:
-        frame = as_frame(data)
-        if frame is None:
-            raise InputTypeError(f"{type(data).__name__} is not a data frame that can be read.")
         layout = FrameLayout(frame.schema, columns, drop, weight, extra)
         check_no_nulls(frame, layout.number_columns)
         super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
-        if not _has_text_names(data):
+        if not named:
             self.feature_names = None
 
 
@@ -163,7 +164,7 @@ class FrameLayout:
                 return chosen.to_numpy()  # pandas may hold such columns as one matrix: no copy then
         X = np.empty((len(piece), self.n_features), self.dtype, order="F")
         for index, name in enumerate(self._names):
-            X[:, index] = piece.get_column(name).to_numpy()
+            _fill(X[:, index], piece.get_column(name))
         return X
 
 
@@ -171,7 +172,7 @@ def as_frame(data: Any) -> Frame | None:
     """Return a data frame of any kind as a narwhals one, or None if it is none."""
     if is_into_series(data):
         return None
-    if not _has_text_names(data):
+    if not has_text_names(data):
         data = _with_text_names(data)
     try:
         frame: Any = nw.from_native(data, pass_through=True)
@@ -211,7 +212,18 @@ def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: 
         )
 
 
-def _has_text_names(data: Any) -> bool:
+def _fill(values: NDArray[Any], column: nw.Series[Any]) -> None:
+    """Copy a column, once: pyarrow would put the chunks of a column together before it hands them out."""
+    if not column.implementation.is_pyarrow():
+        values[:] = column.to_numpy()
+        return
+    start = 0
+    for chunk in column.to_native().chunks:
+        values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+
+
+def has_text_names(data: Any) -> bool:
     """Return whether column names are text, as they are everywhere but in pandas."""
     return not is_pandas_dataframe(data) or all(isinstance(name, str) for name in data.columns)
 

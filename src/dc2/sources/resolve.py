@@ -10,7 +10,7 @@ from dc2.errors import InputTypeError, ParameterError
 from dc2.sources.arrays import ArraySource
 from dc2.sources.base import Source
 from dc2.sources.files import file_source
-from dc2.sources.frames import FrameSource, as_frame
+from dc2.sources.frames import FrameSource, as_frame, has_text_names
 from dc2.sources.iterators import callable_source
 from dc2.sources.paths import is_path
 from dc2.sources.weights import WeightedSource
@@ -71,8 +71,9 @@ def _source(
         return made
     if is_path(data):
         return file_source(data, columns, drop, weight, extra)
-    if as_frame(data) is not None:
-        return FrameSource(data, columns, drop, weight, extra)
+    frame = as_frame(data)
+    if frame is not None:
+        return FrameSource(frame, columns, drop, weight, extra, named=has_text_names(data))
     if callable(data) and not hasattr(data, "__array__"):
         return callable_source(data, columns, drop, weight, extra)
     if isinstance(data, Iterator):
