@@ -69,8 +69,8 @@ def majority_floor(y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None)
     >>> majority_floor(["a", "b", "a", "a"])
     0.75
     """
-    labels = np.asarray(y)
-    counts = contingency_table(labels, np.zeros(len(labels), dtype=np.intp), sample_weight)
+    one_cluster = np.zeros(np.size(y), dtype=np.intp)
+    counts = contingency_table(y, one_cluster, sample_weight)
     return float(counts.max() / counts.sum())
 
 

@@ -1,6 +1,5 @@
 """The Gaussian kernel exp(-||x - y||^2 / sigma) between points."""
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dc2.errors import ParameterError
+from dc2.parameters import check_positive
 
 __all__ = ["GaussianKernel"]
 
@@ -66,10 +65,11 @@ class GaussianKernel(BaseEstimator):
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Compute the similarity of the rows of X to each other; y is ignored."""
+        sigma = None if self.sigma is None else check_positive("sigma", self.sigma)
         points = validate_data(self, X, dtype=np.float64)
         squared = _squared_distances(points, points)
         np.fill_diagonal(squared, 0.0)
-        self.sigma_ = _median_between_distinct(squared) if self.sigma is None else _checked(self.sigma)
+        self.sigma_ = _median_between_distinct(squared) if sigma is None else sigma
         self.points_ = points
         self.similarity_ = np.exp(squared / -self.sigma_)
         return self
@@ -98,11 +98,3 @@ def _median_between_distinct(squared_distances: _FloatArray) -> float:
     pairs = squared_distances[np.triu_indices_from(squared_distances, k=1)]
     distinct = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]
     return float(np.median(distinct)) if distinct.size else 1.0
-
-
-def _checked(sigma: float) -> float:
-    if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
-        raise ParameterError(
-            f"sigma is {sigma!r}, but it must be a positive number, or None for the median squared distance."
-        )
-    return float(sigma)

@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from dc2.errors import InputError
 
-__all__ = ["NEGLIGIBLE", "FloatArray", "check_similarity", "check_weights", "normalized_affinity"]
+__all__ = ["NEGLIGIBLE", "FloatArray", "Labels", "check_similarity", "check_weights", "normalized_affinity"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+Labels: TypeAlias = npt.NDArray[np.intp]
 
 # What rounding (about 1e-15 per entry) can never be told apart from: eigenvalues closer than this are one
 # eigenvalue, similarities smaller than this are none, rows of the similarity closer than this are one point.

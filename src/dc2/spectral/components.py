@@ -5,8 +5,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from dc2.spectral.affinity import NEGLIGIBLE, FloatArray
-from dc2.spectral.kmeans_assign import Labels
+from dc2.spectral.affinity import NEGLIGIBLE, FloatArray, Labels
 
 __all__ = ["components", "keep_heaviest", "split_to_k"]
 

@@ -5,7 +5,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from dc2.spectral.affinity import NEGLIGIBLE, FloatArray
 
-__all__ = ["eigengap", "top_eigenvectors", "unit_rows", "whole_eigenspace"]
+__all__ = ["eigengap", "rounding", "top_eigenvectors", "unit_rows", "whole_eigenspace"]
 
 _TRUSTED_ERROR = 1e-12  # LAPACK's own error on these matrices is near 1e-15
 _NOISE_ROW = 1e-13  # a row of eigenvectors shorter than this is rounding, and has no direction
@@ -68,9 +68,9 @@ def _solve_subset(affinity: FloatArray, k: int) -> tuple[FloatArray, FloatArray]
 
 
 def _signs(eigenvectors: FloatArray) -> FloatArray:
-    """Return, per column, the sign of its entry of largest magnitude (of the first, where several tie)."""
+    """Return, per column, the sign of its entry of largest magnitude (of the first, where several nearly tie)."""
     magnitude = np.abs(eigenvectors)
-    peak = (magnitude >= magnitude.max(axis=0) * (1 - 1e-9)).argmax(axis=0)
+    peak = (magnitude >= magnitude.max(axis=0) * (1 - 1e-3)).argmax(axis=0)
     return np.where(np.take_along_axis(eigenvectors, peak[np.newaxis], axis=0)[0] < 0, -1.0, 1.0)
 
 
@@ -79,17 +79,25 @@ def eigengap(eigenvalues: FloatArray, k: int) -> float:
     return float(eigenvalues[k - 1] - eigenvalues[k]) if k < len(eigenvalues) else np.inf
 
 
-def whole_eigenspace(affinity: FloatArray, k: int) -> FloatArray:
-    """Return the top k eigenvectors and all that share the k-th one's eigenvalue, times their eigenvalues.
+def rounding(gap: float) -> float:
+    """Return how far rounding may move unit rows of eigenvectors that an eigengap sets apart from the others.
+
+    It grows as the gap shrinks; the bounds keep ties apart from both bits and structure.
+    """
+    return float(np.clip(1e-13 / gap, 1e-9, 1e-3))
+
+
+def whole_eigenspace(affinity: FloatArray, k: int) -> tuple[FloatArray, float]:
+    """Return the top k eigenvectors and all that share the k-th one's eigenvalue, and the gap below them.
 
     Where the k-th eigenvalue is repeated, the first k eigenvectors are an accident of rounding; the space
-    that all of them span is not. Multiplied by the eigenvalues its rows keep the distances between the rows
-    of the affinity, even if the space is everything.
+    that all of them span is not. They come multiplied by their eigenvalues: then their rows keep the
+    distances between the rows of the affinity, even if the space is everything.
     """
     eigenvalues, eigenvectors = top_eigenvectors(affinity, len(affinity))
     while eigengap(eigenvalues, k) < NEGLIGIBLE:
         k += 1
-    return eigenvectors[:, :k] * eigenvalues[:k]
+    return eigenvectors[:, :k] * eigenvalues[:k], eigengap(eigenvalues, k)
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:

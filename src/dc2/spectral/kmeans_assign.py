@@ -5,23 +5,23 @@ and ties must not be decided by the last bit. So every comparison here has a tol
 the first.
 """
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
-from dc2.spectral.affinity import FloatArray
+from dc2.spectral.affinity import FloatArray, Labels
 
-__all__ = ["Labels", "assign_kmeans"]
+__all__ = ["assign_kmeans"]
 
-Labels: TypeAlias = npt.NDArray[np.intp]
-
-_TIE = 1e-9  # squared distances between rows of unit length that differ by less are equal
 _MAX_ITERATIONS = 300
 
 
 def assign_kmeans(
-    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, *, n_restarts: int = 10
+    rows: FloatArray,
+    n_clusters: int,
+    weights: FloatArray,
+    rng: np.random.Generator,
+    *,
+    tie: float = 1e-9,
+    n_restarts: int = 10,
 ) -> Labels:
     """Return the cluster of each row: the best of several runs of weighted K-means.
 
@@ -35,6 +35,8 @@ def assign_kmeans(
         How many points each row stands for.
     rng : numpy.random.Generator
         Where the starting centres are drawn from.
+    tie : float, default=1e-9
+        Squared distances that differ by less are equal.
     n_restarts : int, default=10
         How many runs; the first of the best is taken.
 
@@ -45,37 +47,38 @@ def assign_kmeans(
     """
     best_labels, best_cost = np.zeros(len(rows), dtype=np.intp), np.inf
     for _ in range(n_restarts):
-        labels, cost = _lloyd(rows, weights, _spread_centres(rows, weights, n_clusters, rng))
-        if cost < best_cost - _TIE * weights.sum():
+        centres = _spread_centres(rows, n_clusters, weights, rng, tie)
+        labels, cost = _lloyd(rows, weights, centres, tie)
+        if cost < best_cost - tie * weights.sum():
             best_labels, best_cost = labels, cost
     return best_labels
 
 
 def _spread_centres(
-    rows: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator
+    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, tie: float
 ) -> FloatArray:
     """Draw starting centres by k-means++, at each step the best of a few candidates."""
     n_candidates = 2 + int(np.log(n_clusters))
     chosen = [int(_draw(weights, rng.random(1))[0])]
     distances = _squared_distances(rows, rows[chosen])[:, 0]
     while len(chosen) < n_clusters:
-        mass = np.where(distances > _TIE, weights * distances, 0.0)
+        mass = np.where(distances > tie, weights * distances, 0.0)
         if not mass.any():
             break  # every row coincides with a centre
         candidates = _draw(mass, rng.random(n_candidates))
         shrunk = np.minimum(distances[:, np.newaxis], _squared_distances(rows, rows[candidates]))
-        best = int(_first_smallest((weights @ shrunk)[np.newaxis], _TIE * weights.sum())[0])
+        best = int(_first_smallest((weights @ shrunk)[np.newaxis], tie * weights.sum())[0])
         chosen.append(int(candidates[best]))
         distances = shrunk[:, best]
     return rows[chosen]
 
 
-def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray) -> tuple[Labels, float]:
+def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray, tie: float) -> tuple[Labels, float]:
     """Move centres to the means of their rows until no row changes its centre; return labels and cost."""
     labels = np.full(len(rows), -1, dtype=np.intp)
     for _ in range(_MAX_ITERATIONS):
         distances = _squared_distances(rows, centres)
-        nearest = _first_smallest(distances, _TIE)
+        nearest = _first_smallest(distances, tie)
         if np.array_equal(nearest, labels):
             break
         labels = nearest

@@ -5,10 +5,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dc2.spectral.affinity import NEGLIGIBLE, FloatArray, normalized_affinity
+from dc2.spectral.affinity import NEGLIGIBLE, FloatArray, Labels, normalized_affinity
 from dc2.spectral.components import components
-from dc2.spectral.eigenvectors import eigengap, top_eigenvectors, unit_rows, whole_eigenspace
-from dc2.spectral.kmeans_assign import Labels, assign_kmeans
+from dc2.spectral.eigenvectors import eigengap, rounding, top_eigenvectors, unit_rows, whole_eigenspace
+from dc2.spectral.kmeans_assign import assign_kmeans
 
 __all__ = ["assign_ncut"]
 
@@ -51,16 +51,25 @@ def assign_ncut(
 
 
 def _lighter_side(similarity: FloatArray, weights: FloatArray, rng: np.random.Generator) -> Side:
-    """Mark the lighter side of the best cut in two; of equal ones that without the first point."""
+    """Mark the lighter side of the cut in two by the second eigenvector."""
     affinity = normalized_affinity(similarity, weights)
     root_volume = np.sqrt(weights * (similarity @ weights))
     eigenvalues, eigenvectors = _nontrivial_eigenvectors(affinity, root_volume)
-    if eigengap(eigenvalues, 1) < NEGLIGIBLE:
+    gap = eigengap(eigenvalues, 1)
+    if gap < NEGLIGIBLE:
         return _undetermined_side(similarity, affinity, weights, rng)
     potential = eigenvectors[:, 0] / root_volume
-    side: Side = potential > 1e-9 * np.abs(potential).max()
-    excess = weights[side].sum() - weights[~side].sum()
-    return side if excess < 0 or (excess == 0 and not side[0]) else ~side
+    side: Side = potential > rounding(gap) * np.abs(potential).max()
+    return side if _is_lighter(side, weights, root_volume**2) else ~side
+
+
+def _is_lighter(side: Side, weights: FloatArray, volumes: FloatArray) -> bool:
+    """Return whether a side weighs less than the other; of equal ones that of less volume is the lighter."""
+    for masses in (weights, volumes):
+        excess = masses[side].sum() - masses[~side].sum()
+        if abs(excess) > 1e-9 * masses.sum():
+            return bool(excess < 0)
+    return not side[0]
 
 
 def _nontrivial_eigenvectors(affinity: FloatArray, root_volume: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,6 +88,7 @@ def _undetermined_side(
     """Mark what to cut off where the second eigenvalue is repeated: the lightest component, if several."""
     parts = components(similarity)
     if not parts.any():
-        parts = assign_kmeans(unit_rows(whole_eigenspace(affinity, 2)), 2, weights, rng)
+        rows, gap = whole_eigenspace(affinity, 2)
+        parts = assign_kmeans(unit_rows(rows), 2, weights, rng, tie=rounding(gap))
     side: Side = parts == np.bincount(parts, weights).argmin()
     return side

@@ -1,6 +1,6 @@
 """Spectral clustering of a similarity matrix, beside Ng, Jordan and Weiss, and Shi and Malik."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from dc2.errors import ParameterError
+from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral.affinity import (
     NEGLIGIBLE,
@@ -17,8 +18,9 @@ from dc2.spectral.affinity import (
     normalized_affinity,
 )
 from dc2.spectral.components import components, keep_heaviest, split_to_k
-from dc2.spectral.eigenvectors import eigengap, top_eigenvectors, unit_rows, whole_eigenspace
-from dc2.spectral.kmeans_assign import Labels, assign_kmeans
+from dc2.spectral.distinct import distinct_points, numbered_by_appearance
+from dc2.spectral.eigenvectors import eigengap, rounding, top_eigenvectors, unit_rows, whole_eigenspace
+from dc2.spectral.kmeans_assign import assign_kmeans
 from dc2.spectral.ncut import assign_ncut
 
 __all__ = ["Assign", "SpectralResult", "spectral_clustering"]
@@ -38,13 +40,14 @@ class SpectralResult:
         The cluster of each point, 0 to k - 1, numbered as they first appear.
     eigenvalues : ndarray of shape (m,), float64
         The largest eigenvalues of the normalized affinity in descending order: 20, or k + 1 if that is more,
-        as far as there are so many. A wide gap after the k-th speaks for k clusters.
+        as far as there are so many distinct points. A wide gap after the k-th speaks for k clusters.
     embedding : ndarray of shape (n, k), float64
         The first k eigenvectors with rows at unit length.
     degenerate : bool
         True if the k-th and the next eigenvalue agree to 1e-12: k eigenvectors are then not determined, and
         the labels come from connected components where there are enough (the k - 1 heaviest, and the others
-        together), or from all eigenvectors that share the eigenvalue. Another bandwidth or k is better.
+        together), or from all eigenvectors that share the eigenvalue. Also true if fewer than k points are
+        distinct. Another bandwidth or k is better.
     """
 
     labels: npt.NDArray[np.int32]
@@ -108,42 +111,39 @@ def spectral_clustering(
     (array([0, 0, 1, 1, 1, 1], dtype=int32), True)
     """
     similarity = check_similarity(similarity)
-    n = len(similarity)
-    weights = check_weights(weights, n)
-    _check_parameters(n_clusters, n, assign)
-    rng = np.random.default_rng(seed_sequence(random_state))
-
-    with threadpool_limits(limits=1):
-        affinity = normalized_affinity(similarity, weights)
-        eigenvalues, eigenvectors = top_eigenvectors(
-            affinity, min(n, max(n_clusters + 1, _EIGENVALUES_SHOWN))
-        )
-        embedding = unit_rows(eigenvectors[:, :n_clusters])
-        degenerate = eigengap(eigenvalues, n_clusters) < NEGLIGIBLE
-        if degenerate and len(np.unique(parts := components(similarity))) >= n_clusters:
-            labels = keep_heaviest(parts, weights, n_clusters)
-        elif assign == "ncut":
-            labels = assign_ncut(similarity, n_clusters, weights, rng)
-        else:
-            rows = unit_rows(whole_eigenspace(affinity, n_clusters)) if degenerate else embedding
-            labels = assign_kmeans(rows, n_clusters, weights, rng)
-        labels = split_to_k(labels, similarity, weights, n_clusters)
-    return SpectralResult(_numbered_by_appearance(labels), eigenvalues, embedding, degenerate)
-
-
-def _numbered_by_appearance(labels: Labels) -> npt.NDArray[np.int32]:
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int32)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[codes]
-
-
-def _check_parameters(n_clusters: int, n_points: int, assign: str) -> None:
-    if not isinstance(n_clusters, int | np.integer) or n_clusters < 1:
-        raise ParameterError(f"n_clusters is {n_clusters!r}, but it must be a whole number, 1 or larger.")
-    if n_clusters > n_points:
+    weights = check_weights(weights, len(similarity))
+    check_choice("assign", assign, ["kmeans", "ncut"])
+    if check_integer("n_clusters", n_clusters, low=1) > len(similarity):
         raise ParameterError(
-            f"n_clusters is {n_clusters}, but there are only {n_points} points; ask for at most {n_points}."
+            f"n_clusters is {n_clusters}, but there are only {len(similarity)} points; ask for fewer."
         )
-    if assign not in ("kmeans", "ncut"):
-        raise ParameterError(f"assign is {assign!r}, but it must be 'kmeans' or 'ncut'.")
+    rng = np.random.default_rng(seed_sequence(random_state))
+    with threadpool_limits(limits=1):
+        points = distinct_points(similarity, weights)
+        result = _cluster_distinct(points.similarity, n_clusters, assign, points.weights, rng)
+    return replace(result, labels=result.labels[points.of_point], embedding=result.embedding[points.of_point])
+
+
+def _cluster_distinct(
+    similarity: FloatArray, k: int, assign: Assign, weights: FloatArray, rng: np.random.Generator
+) -> SpectralResult:
+    """Cluster points no two of which are the same."""
+    n = len(similarity)
+    affinity = normalized_affinity(similarity, weights)
+    eigenvalues, eigenvectors = top_eigenvectors(affinity, min(n, max(k + 1, _EIGENVALUES_SHOWN)))
+    embedding = np.zeros((n, k))
+    embedding[:, : min(n, k)] = unit_rows(eigenvectors[:, :k])
+    gap = eigengap(eigenvalues, k)
+    degenerate = gap < NEGLIGIBLE or k > n
+
+    if degenerate and len(np.unique(parts := components(similarity))) >= k:
+        labels = keep_heaviest(parts, weights, k)
+    elif assign == "ncut":
+        labels = assign_ncut(similarity, k, weights, rng)
+    elif degenerate:
+        rows, gap = whole_eigenspace(affinity, k)
+        labels = assign_kmeans(unit_rows(rows), k, weights, rng, tie=rounding(gap))
+    else:
+        labels = assign_kmeans(embedding, k, weights, rng, tie=rounding(gap))
+    labels = split_to_k(labels, similarity, weights, k)
+    return SpectralResult(numbered_by_appearance(labels).astype(np.int32), eigenvalues, embedding, degenerate)
