@@ -4,6 +4,7 @@ from dc2.cluster import KASP, RASP, RPFCluster
 from dc2.compress import Compressor, Signatures
 from dc2.kernels import GaussianKernel, RPFKernel
 from dc2.metrics import clustering_accuracy, majority_floor
+from dc2.model_file import load
 from dc2.sources import as_source
 from dc2.spectral import spectral_clustering
 from dc2.trees import RPForest, RPTree
@@ -22,6 +23,7 @@ __all__ = [
     "__version__",
     "as_source",
     "clustering_accuracy",
+    "load",
     "majority_floor",
     "show_versions",
     "spectral_clustering",

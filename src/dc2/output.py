@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dc2.errors import InputError, ParameterError
 from dc2.sources.paths import import_pyarrow
 
-__all__ = ["check_output_path", "write_labels"]
+__all__ = ["check_output_path", "renamed_at_the_end", "write_labels"]
 
 Labels = NDArray[Any] | Mapping[str, NDArray[Any]]
 
@@ -52,7 +52,7 @@ def write_labels(
     target = check_output_path(path)
     write = _WRITERS[_suffix(target)]
     tables = (_columns(piece, column) for piece in pieces)
-    with _renamed_at_the_end(target) as temporary, open(temporary, "xb") as sink:
+    with renamed_at_the_end(target) as temporary, open(temporary, "xb") as sink:
         rows = write(sink, tables)
         if rows == 0:
             raise InputError(f"There are no labels to write to {str(target)!r}.")
@@ -86,7 +86,8 @@ def check_output_path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _renamed_at_the_end(target: Path) -> Iterator[Path]:
+def renamed_at_the_end(target: Path) -> Iterator[Path]:
+    """Give a temporary name in the same folder, renamed to the target at the end; on an error it is removed."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         yield temporary

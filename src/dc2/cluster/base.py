@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from dc2.compress.signatures import Signatures
 from dc2.engines import Verbose, engine_for
 from dc2.engines.base import Engine
 from dc2.errors import InputError, ParameterError
+from dc2.model_file import SaveMixin
 from dc2.output import check_output_path, write_labels
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
@@ -43,7 +45,9 @@ class Seeds:
         return cls(*seed_sequence(random_state).spawn(3))
 
 
-class SignatureClusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class SignatureClusterer(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+):
     """Clusters rows by clustering their signatures; subclasses say how rows compress and what is similar."""
 
     n_clusters: Any
@@ -164,14 +168,24 @@ class SignatureClusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         fitted = getattr(self, "feature_names_in_", None)
         wanted = [name for name in fitted] if fitted is not None and not isinstance(X, Source) else None
         rows = X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
-        source = source_for(self, rows, reset=False)
+        return write_labels(path, self.labelled_blocks(rows), column)
+
+    def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
+        """Yield the labels of each block of rows, and the columns that travelled with it (`Block.extra`).
+
+        Parameters
+        ----------
+        X : data frame, path, Source, ... as in `fit`
+            The rows, with columns as the model knows them.
+        """
         label_of_id = self._label_of_id()
+        source = source_for(self, X, reset=False)
+        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
 
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
             return label_of_id[self._router.assign(block.X, source.feature_names, block.start)], block.extra
 
-        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
-        return write_labels(path, engine.map(label, source, stage="populate"), column)
+        return engine.map(label, source, stage="populate")
 
     def transform(self, X: Any) -> Any:
         """Return the spectral embedding of each row's signature, of shape (n_rows, n_clusters)."""
@@ -198,6 +212,9 @@ class SignatureClusterer(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+    def _saved_state(self) -> dict[str, Any]:
+        return super()._saved_state() | {"_labels": None}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "signature_labels_")
