@@ -1,0 +1,111 @@
+"""Signatures laid out in the plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits
+
+from dc2.plots.fitted import FittedClusters
+
+__all__ = [
+    "Layout",
+    "LayoutName",
+    "columns_layout",
+    "default_layouts",
+    "neighbours_layout",
+    "variation_layout",
+]
+
+LayoutName = Literal["columns", "variation", "neighbours"]
+
+FEWEST_FOR_NEIGHBOURS = 10
+PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A place in the plane for each signature.
+
+    Attributes
+    ----------
+    name : {"columns", "variation", "neighbours"}
+    xy : ndarray of shape (n_signatures, 2)
+    x_title, y_title : str
+        What the axes are; empty where they mean nothing.
+    """
+
+    name: LayoutName
+    xy: NDArray[np.float64]
+    x_title: str = ""
+    y_title: str = ""
+
+
+def default_layouts(
+    clusters: FittedClusters, similarity: Callable[[], NDArray[np.float64]]
+) -> tuple[Layout, ...]:
+    """Return the layouts worth showing, the best first; the similarity is asked for only where it is used."""
+    if len(clusters.names) <= 2:
+        return (columns_layout(clusters),)
+    if len(clusters.points) < FEWEST_FOR_NEIGHBOURS:
+        return (variation_layout(clusters),)
+    return neighbours_layout(clusters, similarity()), variation_layout(clusters)
+
+
+def columns_layout(clusters: FittedClusters) -> Layout:
+    """Lay out one or two columns as they are; beside a single column stands the number of rows."""
+    if len(clusters.names) == 1:
+        xy = np.column_stack([clusters.values[:, 0], clusters.weights])
+        return Layout("columns", xy, clusters.names[0], "rows of the signature")
+    return Layout("columns", clusters.values[:, :2], *clusters.names[:2])
+
+
+def variation_layout(clusters: FittedClusters) -> Layout:
+    """Lay out by the two directions in which rows vary most (principal components, weighted)."""
+    with threadpool_limits(limits=1):
+        xy, share = _principal_components(clusters.points, clusters.weights)
+    titles = [f"direction {i + 1} ({share[i]:.0%} of the variation)" for i in range(2)]
+    return Layout("variation", xy, titles[0], titles[1])
+
+
+def neighbours_layout(clusters: FittedClusters, similarity: NDArray[np.float64]) -> Layout:
+    """Lay out so that signatures that the kernel finds alike lie together (t-SNE of the similarity).
+
+    Parameters
+    ----------
+    clusters : FittedClusters
+    similarity : ndarray of shape (n_signatures, n_signatures)
+        Above 0 and at most 1.
+    """
+    distances = np.sqrt(-np.log(np.clip(similarity, np.finfo(float).tiny, 1.0)))
+    with threadpool_limits(limits=1):
+        start, _ = _principal_components(clusters.points, clusters.weights)
+        start = start / max(start[:, 0].std(), np.finfo(float).tiny) * 1e-4
+        tsne = TSNE(
+            metric="precomputed",
+            init=start.astype(np.float32),
+            perplexity=min(PERPLEXITY, (len(distances) - 1) / 3),
+            max_iter=500,
+            random_state=0,
+        )
+        return Layout("neighbours", tsne.fit_transform(distances).astype(np.float64))
+
+
+def _principal_components(
+    points: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return coordinates along the two main directions, signs fixed, and each one's share of the variance."""
+    share = weights / weights.sum()
+    centred = points - share @ points
+    _, sizes, directions = np.linalg.svd(centred * np.sqrt(share)[:, None], full_matrices=False)
+    found = len(directions[:2])  # one column, or one signature, has but one direction
+    xy, variance = np.zeros((len(points), 2)), np.zeros(2)
+    xy[:, :found] = centred @ directions[:2].T
+    xy *= np.where(xy[np.abs(xy).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    variance[:found] = sizes[:2] ** 2
+    return xy, variance / max((sizes**2).sum(), np.finfo(float).tiny)
