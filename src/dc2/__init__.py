@@ -3,6 +3,7 @@
 from dc2.cluster import KASP, RASP, RPFCluster
 from dc2.compress import Compressor, Signatures
 from dc2.kernels import GaussianKernel, RPFKernel
+from dc2.learn import DC2, RPFFeatures, SignatureNystroem
 from dc2.metrics import clustering_accuracy, majority_floor
 from dc2.model_file import load
 from dc2.sources import as_source
@@ -11,14 +12,17 @@ from dc2.trees import RPForest, RPTree
 from dc2.versions import __version__, show_versions
 
 __all__ = [
+    "Compressor",
+    "DC2",
+    "GaussianKernel",
     "KASP",
     "RASP",
-    "Compressor",
-    "GaussianKernel",
     "RPFCluster",
+    "RPFFeatures",
     "RPFKernel",
     "RPForest",
     "RPTree",
+    "SignatureNystroem",
     "Signatures",
     "__version__",
     "as_source",

@@ -1,0 +1,172 @@
+"""Answers for rows: by the fitted estimator block by block, or through the row's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
+from sklearn.utils._set_output import _wrap_data_with_container
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from dc2.compress import Compressor, Signatures
+from dc2.errors import InputTypeError
+from dc2.learn.kinds import has_transform
+from dc2.learn.routing import routed
+from dc2.learn.rows import block_bytes_for, stacked, whole
+from dc2.sources import Source
+from dc2.sources.estimator import source_for
+
+__all__ = ["Answers"]
+
+
+def _estimator_has(method: str) -> Callable[[Any], bool]:
+    """Return a check that the estimator has a method: the fitted one, if there is one."""
+
+    def check(self: Any) -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), method)  # its own words if it has none
+        return True
+
+    return check
+
+
+def _predicts(self: Any) -> bool:
+    return is_clusterer(self.estimator) or _estimator_has("predict")(self)
+
+
+def _fit_predicts(self: Any) -> bool:
+    return is_clusterer(self.estimator) or (_estimator_has("fit_predict")(self) and _predicts(self))
+
+
+def _transforms(self: Any) -> bool:
+    return has_transform(self.estimator) or _estimator_has("transform")(self)
+
+
+class Answers:
+    """The methods of `DC2` that its estimator makes possible; those it does not are not there.
+
+    `transform` stands here, and not in a scikit-learn transformer, because `set_output` would wrap it there so that it
+    always seemed to be there.
+    """
+
+    estimator: Any
+    estimator_: Any
+    compressors_: list[Compressor]
+    signatures_: Signatures
+    signature_labels_: NDArray[Any]
+    _labels: NDArray[Any] | None
+    _embedding: NDArray[Any] | None
+
+    @available_if(_predicts)
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Return the cluster of each row's signature, or what the estimator predicts for the row."""
+        if is_clusterer(self.estimator):
+            check_is_fitted(self)
+            return self._through_signatures(X, self.signature_labels_)
+        return self._by_estimator("predict", X, params)
+
+    @available_if(_fit_predicts)
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit, and return the answers for the same rows."""
+        self.fit(X, y, **params)  # type: ignore[attr-defined]
+        if is_clusterer(self.estimator) and self._labels is not None:
+            return self._labels
+        return self.predict(X)
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Return the estimator's probabilities of the classes for each row."""
+        return self._by_estimator("predict_proba", X, params)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Return the logarithms of the estimator's probabilities of the classes for each row."""
+        return self._by_estimator("predict_log_proba", X, params)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Return the estimator's decision function for each row."""
+        return self._by_estimator("decision_function", X, params)
+
+    @available_if(_estimator_has("score_samples"))
+    def score_samples(self, X: Any) -> Any:
+        """Return the estimator's score of each row."""
+        return self._by_estimator("score_samples", X, {})
+
+    @available_if(_transforms)
+    def transform(self, X: Any, **params: Any) -> Any:
+        """Return each row transformed by the estimator or, where it cannot, the embedding of its signature."""
+        check_is_fitted(self)
+        if self._embedding is not None:
+            transformed = self._through_signatures(X, self._embedding)
+        else:
+            transformed = self._by_estimator("transform", X, params)
+        by_block = isinstance(transformed, Iterator)
+        return transformed if by_block else _wrap_data_with_container("transform", transformed, X, self)
+
+    @available_if(_transforms)
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit, and transform the same rows."""
+        self.fit(X, y, **params)  # type: ignore[attr-defined]
+        return self.transform(X)
+
+    @available_if(_estimator_has("inverse_transform"))
+    def inverse_transform(self, X: Any, **params: Any) -> Any:
+        """Return what the estimator maps back from its output; in the scaled columns if the compressor scales."""
+        check_is_fitted(self)
+        return self.estimator_.inverse_transform(X, **routed(self, "inverse_transform", params))
+
+    @available_if(_estimator_has("score"))
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Return the estimator's score on rows in memory."""
+        check_is_fitted(self)
+        own = type(self.estimator_).score
+        if own in (ClassifierMixin.score, RegressorMixin.score):
+            # scikit-learn's score by what self predicts: through our predict, which keeps to the budget of memory.
+            return float(own(self, X, y, **routed(self, "score", params)))
+        rows = self._scaled(whole(self._in_memory(X)))
+        return float(self.estimator_.score(rows, y, **routed(self, "score", params)))
+
+    @available_if(_transforms)
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns that `transform` gives."""
+        check_is_fitted(self)
+        if self._embedding is not None:
+            name = type(self.estimator_).__name__.lower()
+            return np.array([f"{name}{column}" for column in range(self._embedding.shape[1])], dtype=object)
+        names: NDArray[Any] = self.estimator_.get_feature_names_out(
+            _check_feature_names_in(self, input_features)
+        )
+        return names
+
+    def _through_signatures(self, X: Any, of_signature: NDArray[Any]) -> Any:
+        source = source_for(self, X, reset=False)
+        ids = self.compressors_[0].apply(source)
+        return of_signature[ids] if isinstance(ids, np.ndarray) else (of_signature[block] for block in ids)
+
+    def _by_estimator(self, method: str, X: Any, params: dict[str, Any]) -> Any:
+        check_is_fitted(self)
+        answer = getattr(self.estimator_, method)
+        if params:
+            return answer(self._scaled(whole(self._in_memory(X))), **routed(self, method, params))
+        source = source_for(self, X, reset=False)
+        budget = block_bytes_for(source, len(self.signatures_), self.compressors_[0].block_bytes)
+        blocks = (answer(self._scaled(block.X)) for block in source.blocks(budget))
+        return stacked(list(blocks)) if source.in_memory else blocks
+
+    def _in_memory(self, X: Any) -> Source:
+        source = source_for(self, X, reset=False)
+        if not source.in_memory:
+            raise InputTypeError(
+                f"this needs all rows at once, and those of a {type(source).__name__} are not in memory. Call predict "
+                "without keyword arguments, which gives answers block by block."
+            )
+        return source
+
+    def _scaled(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return rows as the estimator saw signatures: scaled if the compressor scales."""
+        scaling = self.compressors_[0].router_.scaling
+        return X if scaling is None else scaling.apply(X)

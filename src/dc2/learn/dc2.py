@@ -1,0 +1,220 @@
+"""DC2: any scikit-learn estimator on millions of rows, by way of their signatures."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import TransformerTags, get_tags
+
+from dc2.compress import Compressor
+from dc2.errors import InputError, ParameterError
+from dc2.learn.answers import Answers
+from dc2.learn.kinds import Kind, has_transform, kind_of
+from dc2.learn.routing import metadata_router, takes_weights
+from dc2.learn.targets import Lesson, teach
+from dc2.parameters import check_integer
+from dc2.sources.estimator import source_for
+
+__all__ = ["DC2"]
+
+
+class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+    """Divide and compress millions of rows, and let any estimator conquer the signatures.
+
+    An estimator whose time grows with the square or the cube of the rows learns from about a thousand signatures
+    instead; every row, trained on or new, then gets its answer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What conquers the signatures:
+
+        - a clusterer (`SpectralClustering`, `HDBSCAN`, ...): every row gets the cluster of its signature, also new
+          rows, and also where the estimator itself has no `predict`;
+        - a regressor (`KernelRidge`, `SVR`, `GaussianProcessRegressor`, ...): the target of a signature is the mean
+          of its rows;
+        - a classifier (`SVC`, ...): rows are compressed within each class;
+        - a transformer (`KernelPCA`, `Isomap`, ...): rows are transformed by the estimator or, where it cannot
+          (`SpectralEmbedding`), through their signature;
+        - one of `LabelSpreading`, `LabelPropagation` and `SelfTrainingClassifier`: rows with target -1 are not
+          labelled; they are compressed too, and spread the labels of the others;
+        - anything else that learns without a target, such as `OneClassSVM` or `KernelDensity`.
+    compressor : Compressor or None, default=None
+        How rows become signatures; None is ``Compressor()``, with 1000 signatures.
+    min_per_class : int, default=10
+        Signatures are shared out in proportion to the rows of each class, but at least so many each (if the class
+        has as many rows, and the number of signatures allows it).
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on the signatures.
+    compressors_ : list of Compressor
+        The fitted compressor; for classifiers one per class, in the order of the classes.
+    signatures_ : Signatures
+        What the estimator was fitted on.
+    signature_target_ : ndarray of shape (n_signatures,) or (n_signatures, n_outputs), or None
+        Their targets.
+    weights_used_ : bool
+        Whether the rows of each signature were passed on as `sample_weight`. They are if the estimator's `fit` takes
+        it; C or alpha then mean what they mean with all rows.
+    labels_ : ndarray of shape (n_rows,)
+        Clusterers: the cluster of each training row; for rows in memory only.
+    signature_labels_ : ndarray of shape (n_signatures,)
+        Clusterers: the cluster of each signature.
+    classes_ : ndarray
+        Classifiers: the classes.
+    offset_ : float
+        Outlier detectors: `decision_function` is `score_samples` less this.
+    distortion_ : float
+        Mean squared distance of a row to its signature.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Costs one compression, and the estimator's time for as many rows as there are signatures. Answers by the estimator
+    itself are given block by block, so that the kernel between rows and signatures never exceeds the compressor's
+    `block_bytes`; with keyword arguments (such as ``return_std=True``) it gets all rows at once. For rows that are
+    not in memory `predict`, `transform` and the like return an iterator over blocks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> from dc2 import Compressor, DC2
+    >>> X, y = make_moons(20_000, noise=0.1, random_state=0)
+    >>> model = DC2(SVC(), compressor=Compressor(200, random_state=0)).fit(X, y)
+    >>> model.score(X, y) > 0.99, model.weights_used_, len(model.signatures_)
+    (True, True, 200)
+
+    A clusterer that cannot predict does so through signatures:
+
+    >>> from sklearn.cluster import AgglomerativeClustering
+    >>> single = AgglomerativeClustering(2, linkage="single")
+    >>> model = DC2(single, compressor=Compressor(300, random_state=0)).fit(X)
+    >>> model.predict(X).shape, hasattr(single, "predict")
+    ((20000,), False)
+    """
+
+    def __init__(
+        self, estimator: Any, *, compressor: Compressor | None = None, min_per_class: int = 10
+    ) -> None:
+        self.estimator = estimator
+        self.compressor = compressor
+        self.min_per_class = min_per_class
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Compress rows and fit the estimator on their signatures.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable or Source
+            The rows.
+        y : array-like of shape (n_rows,) or, for regressors that take it, (n_rows, n_outputs)
+            The targets; ignored by estimators that learn without.
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
+        """
+        kind = kind_of(self.estimator)
+        compressor = self._checked_compressor()
+        check_integer("min_per_class", self.min_per_class, low=1)
+        self.weights_used_ = takes_weights(self, sample_weight)
+        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        lesson = teach(kind, self.estimator, compressor, source, y, self.min_per_class)
+        self.compressors_, self.signatures_ = lesson.compressors, lesson.signatures
+        self.signature_target_ = lesson.target
+        self._conquer(kind, lesson, source.in_memory)
+        return self
+
+    def _conquer(self, kind: Kind, lesson: Lesson, in_memory: bool) -> None:
+        points = lesson.signatures.points
+        weights = np.ascontiguousarray(lesson.signatures.weights)  # some estimators insist
+        params = {"sample_weight": weights} if self.weights_used_ else {}
+        estimator = clone(self.estimator)
+        self._embedding: NDArray[Any] | None = None
+        if kind is Kind.TRANSFORMER and not hasattr(estimator, "transform"):
+            self._embedding = np.asarray(estimator.fit_transform(points, lesson.target, **params))
+        else:
+            estimator.fit(points, lesson.target, **params)
+        if kind is Kind.CLUSTERER:
+            self.signature_labels_ = _labels_of(estimator, points)
+            self._labels = self.signature_labels_[lesson.compressors[0].labels_] if in_memory else None
+        self.estimator_ = estimator
+
+    @property
+    def labels_(self) -> NDArray[Any]:
+        """The cluster of each training row."""
+        labels: NDArray[Any] | None = getattr(self, "_labels", None)
+        if labels is None:
+            raise AttributeError(
+                "labels_ is kept for clusterers and rows in memory only. predict(source) gives the cluster of each "
+                "row, block by block."
+            )
+        return labels
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, as the estimator has them."""
+        classes: NDArray[Any] = self.estimator_.classes_
+        return classes
+
+    @property
+    def offset_(self) -> float:
+        """What separates outliers from the rest in the scores of an outlier detector."""
+        return float(self.estimator_.offset_)
+
+    @property
+    def distortion_(self) -> float:
+        """Mean squared distance of a row to its signature."""
+        return self.signatures_.distortion
+
+    def get_metadata_routing(self) -> Any:
+        """Return who consumes which metadata: `fit` uses sample_weight itself, the rest is the estimator's."""
+        return metadata_router(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.estimator_type = own.estimator_type
+        tags.target_tags = own.target_tags
+        tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
+        if own.transformer_tags is not None or not has_transform(self.estimator):
+            tags.transformer_tags = own.transformer_tags
+        else:  # SpectralEmbedding and its like do not call themselves transformers
+            tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.non_deterministic = own.non_deterministic
+        if tags.classifier_tags is not None:  # a row is compressed with those of its class: it has just one
+            tags.classifier_tags.multi_label = False
+            tags.target_tags.multi_output = False
+        return tags
+
+    def _checked_compressor(self) -> Compressor:
+        if self.compressor is None:
+            return Compressor()
+        if not isinstance(self.compressor, Compressor):
+            raise ParameterError(f"compressor must be a dc2.Compressor or None; got {self.compressor!r}.")
+        own: Compressor = clone(self.compressor)
+        return own
+
+
+def _labels_of(estimator: Any, points: NDArray[Any]) -> NDArray[Any]:
+    """Return the cluster of each point an estimator was fitted on."""
+    if hasattr(estimator, "labels_"):
+        return np.asarray(estimator.labels_)
+    if hasattr(estimator, "predict"):
+        return np.asarray(estimator.predict(points))
+    raise InputError(
+        f"{type(estimator).__name__} has neither labels_ nor predict after fit, so its signatures have no clusters."
+    )

@@ -1,0 +1,208 @@
+"""SignatureNystroem: kernel features whose landmarks are signatures of all rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from dc2.compress import Compressor
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
+from dc2.errors import ParameterError
+from dc2.learn.rows import block_bytes_for, stacked
+from dc2.parameters import check_choice, check_integer, check_positive
+from dc2.random import RandomStateLike
+from dc2.sources import Block
+from dc2.sources.estimator import source_for
+
+__all__ = ["SignatureNystroem"]
+
+
+class SignatureNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Kernel features with signatures as landmarks: linear models become kernel machines on all rows.
+
+    All rows are compressed to signatures S; a row x becomes the features K(x, S) U / sqrt(L), K(S, S) = U L U' being
+    the eigendecomposition. Inner products of features are then the Nyström approximation K(x, S) K(S, S)^-1 K(S, y)
+    of the kernel.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        Name of a kernel of `sklearn.metrics.pairwise.pairwise_kernels`, or a function of two rows.
+    gamma, coef0, degree : float or None, default=None
+        Parameters of the kernel; None is scikit-learn's default, for gamma 1 / n_features.
+    kernel_params : dict or None, default=None
+        Other parameters, of a kernel that is a function.
+    n_components : int, default=1000
+        Number of signatures, and so the largest number of features.
+    sharpen, populate, sample_size
+        How rows become signatures; see `Compressor`.
+    n_jobs : int, optional
+        Number of threads; None takes all cores.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows or of their kernel, in bytes.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the compression.
+    verbose : int or callable, default=0
+        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_signatures, n_features_in_)
+        The landmarks.
+    normalization_ : ndarray of shape (n_signatures, n_features_out), float64
+        U / sqrt(L): columns in order of falling eigenvalues.
+    eigenvalues_ : ndarray of shape (n_features_out,), float64
+        The eigenvalues L that are more than rounding; there may be fewer than signatures.
+    compressor_ : Compressor
+        With the signatures, their weights and spread.
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    With m signatures `fit` takes one compression and O(m^2 d + m^3); `transform` O(m d + m^2) per row. Kernels are
+    computed in float64, because eigenvalues down to 1e-13 of the largest are used; features have the dtype of the
+    rows. `transform` of rows that are not in memory is an iterator over blocks of features, for `partial_fit`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from dc2 import SignatureNystroem
+    >>> X, y = make_moons(5_000, noise=0.1, random_state=0)
+    >>> model = make_pipeline(SignatureNystroem(gamma=2, n_components=50, random_state=0), LogisticRegression())
+    >>> model.fit(X, y).score(X, y) > 0.99
+    True
+
+    Two distinct rows make no more than two features:
+
+    >>> SignatureNystroem().fit_transform([[0.0], [1.0], [1.0]]).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | None = None,
+        coef0: float | None = None,
+        degree: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int = 1000,
+        sharpen: int = 2,
+        populate: Literal["leaf", "nearest"] = "leaf",
+        sample_size: int | Literal["auto"] | None = "auto",
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        random_state: RandomStateLike = None,
+        verbose: Verbose = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.sharpen = sharpen
+        self.populate = populate
+        self.sample_size = sample_size
+        self.n_jobs = n_jobs
+        self.block_bytes = block_bytes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> SignatureNystroem:
+        """Compress all rows to landmarks.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable or Source
+            The rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them.
+        """
+        self._check_kernel()
+        check_integer("n_components", self.n_components, low=1)
+        compressor = Compressor(
+            self.n_components, sharpen=self.sharpen, populate=self.populate, sample_size=self.sample_size,
+            n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=self.random_state, verbose=self.verbose,
+        )  # fmt: skip
+        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        self.compressor_ = compressor.fit(source)
+        self.components_ = self.compressor_.signatures_.points
+        self.normalization_, self.eigenvalues_ = inverse_root(self._kernel(self.components_))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of each row, of shape (n_rows, n_features_out); blocks for rows not in memory."""
+        check_is_fitted(self)
+        source = source_for(self, X, reset=False)
+        budget = block_bytes_for(source, len(self.components_), self.block_bytes)
+        engine = engine_for(source, self.n_jobs, budget, self.verbose)
+
+        def features(block: Block) -> NDArray[Any]:
+            return np.asarray(self._kernel(block.X) @ self.normalization_, dtype=source.dtype)
+
+        blocks = engine.map(features, source, stage="transform")
+        if not source.in_memory:
+            return blocks
+        with threadpool_limits(limits=1):  # the engine's threads share the cores already
+            return stacked(list(blocks))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.normalization_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        params = dict(self.kernel_params or {})
+        if not callable(self.kernel):
+            params |= {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+            params = {name: value for name, value in params.items() if value is not None}
+        landmarks = self.components_.astype(np.float64, copy=False)
+        kernel: NDArray[np.float64] = pairwise_kernels(
+            X.astype(np.float64, copy=False), landmarks, metric=self.kernel, filter_params=True, **params
+        )
+        return kernel
+
+    def _check_kernel(self) -> None:
+        if not callable(self.kernel):
+            check_choice("kernel", self.kernel, sorted(PAIRWISE_KERNEL_FUNCTIONS))
+        elif (self.gamma, self.coef0, self.degree) != (None, None, None):
+            raise ParameterError(
+                "gamma, coef0 and degree are for kernels by name; give the parameters of a function as kernel_params."
+            )
+        if self.gamma is not None:
+            check_positive("gamma", self.gamma)
+
+
+def inverse_root(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return U / sqrt(L) and L of a kernel matrix U L U', without the eigenvalues that are rounding.
+
+    What is left out cannot be told from zero: its inverse root would only blow rounding errors up.
+
+    Examples
+    --------
+    >>> root, eigenvalues = inverse_root(np.ones((3, 3)))
+    >>> eigenvalues.round(6), (np.ones((1, 3)) @ root).round(6) ** 2
+    (array([3.]), array([[1.]]))
+    """
+    eigenvalues, vectors = eigh((K + K.T) / 2, driver="evd")
+    cut_off = len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0.0)
+    kept = max(1, int(np.count_nonzero(eigenvalues > cut_off)))
+    eigenvalues, vectors = eigenvalues[::-1][:kept], vectors[:, ::-1][:, :kept]
+    # A kernel that is zero everywhere leaves one column of zeros.
+    scale = np.where(eigenvalues > cut_off, 1.0 / np.sqrt(np.maximum(eigenvalues, np.finfo(float).tiny)), 0.0)
+    return vectors * scale, eigenvalues

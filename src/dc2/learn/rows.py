@@ -1,0 +1,86 @@
+"""Rows on their way through an estimator: some of them, in blocks, and stacked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dc2.errors import InputError
+from dc2.sources import Block, Source
+
+__all__ = ["SelectedRows", "block_bytes_for", "stacked", "weights_of", "whole"]
+
+
+class SelectedRows:
+    """The rows of a source that a mask selects, numbered anew.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    selected : ndarray of shape (n_rows,), bool
+        Which of them.
+    """
+
+    def __init__(self, source: Source, selected: NDArray[np.bool_]) -> None:
+        self._source, self._selected = source, selected
+        self.n_features: int = source.n_features
+        self.feature_names: tuple[str, ...] | None = source.feature_names
+        self.n_rows: int = int(np.count_nonzero(selected))
+        self.dtype: np.dtype[Any] = source.dtype
+        self.in_memory: bool = source.in_memory
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass over the source."""
+        start = stop = 0
+        for block in self._source.blocks(block_bytes):
+            stop = block.stop
+            check_length(len(self._selected), stop, at_least=True)
+            selected = self._selected[block.start : stop]
+            if selected.any():
+                weights = None if block.weights is None else block.weights[selected]
+                yield Block(start, block.X[selected], weights)
+                start += int(np.count_nonzero(selected))
+        check_length(len(self._selected), stop)
+
+
+def check_length(n_targets: int, n_rows: int | None, at_least: bool = False) -> None:
+    """Raise if there is not one target for each row."""
+    if n_rows is None or n_targets == n_rows or (at_least and n_rows < n_targets):
+        return
+    raise InputError(f"y has {n_targets} values but X has {n_rows} rows: give one each.")
+
+
+def weights_of(source: Source, block_bytes: int) -> NDArray[np.float64] | None:
+    """Return the weights of all rows of a source, or None if it has none."""
+    parts = []
+    for block in source.blocks(block_bytes):
+        if block.weights is None:
+            return None
+        parts.append(block.weights)
+    return np.concatenate(parts)
+
+
+def whole(source: Source) -> Any:
+    """Return all rows of a source in memory as one array; a view where they are one."""
+    return stacked([block.X for block in source.blocks(2**62)])
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Put what blocks gave one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def block_bytes_for(source: Source, width: int, budget: int) -> int:
+    """Return the bytes of a block whose rows stay within a budget even as rows of `width` float64 numbers.
+
+    A kernel between a block and a thousand signatures is larger than the block: it is what must fit.
+    """
+    rows = max(1, budget // (8 * max(width, source.n_features)))
+    return rows * source.n_features * source.dtype.itemsize
