@@ -168,9 +168,9 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return classes
 
     @property
-    def offset_(self) -> float:
+    def offset_(self) -> Any:
         """What separates outliers from the rest in the scores of an outlier detector."""
-        return float(self.estimator_.offset_)
+        return self.estimator_.offset_
 
     @property
     def distortion_(self) -> float:
