@@ -1,15 +1,19 @@
 """Kernel-quality clusters on millions of rows: divide, compress, conquer, populate."""
 
-from dc2.cluster import KASP, RASP, RPFCluster
-from dc2.compress import Compressor, Signatures
-from dc2.kernels import GaussianKernel, RPFKernel
-from dc2.learn import DC2, RPFFeatures, SignatureNystroem
-from dc2.metrics import clustering_accuracy, majority_floor
-from dc2.model_file import load
-from dc2.sources import as_source
-from dc2.spectral import spectral_clustering
-from dc2.trees import RPForest, RPTree
-from dc2.versions import __version__, show_versions
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dc2.cluster import KASP, RASP, RPFCluster
+    from dc2.compress import Compressor, Signatures
+    from dc2.kernels import GaussianKernel, RPFKernel
+    from dc2.learn import DC2, RPFFeatures, SignatureNystroem
+    from dc2.metrics import clustering_accuracy, majority_floor
+    from dc2.model_file import load
+    from dc2.sources import as_source
+    from dc2.spectral import spectral_clustering
+    from dc2.trees import RPForest, RPTree
+    from dc2.versions import __version__, show_versions
 
 __all__ = [
     "Compressor",
@@ -32,3 +36,30 @@ __all__ = [
     "show_versions",
     "spectral_clustering",
 ]
+
+# A name is imported when it is first used: importing scikit-learn takes a second, which `dc2 --help` need not wait for.
+_CONTENTS = {
+    "dc2.cluster": ("KASP", "RASP", "RPFCluster"),
+    "dc2.compress": ("Compressor", "Signatures"),
+    "dc2.kernels": ("GaussianKernel", "RPFKernel"),
+    "dc2.learn": ("DC2", "RPFFeatures", "SignatureNystroem"),
+    "dc2.metrics": ("clustering_accuracy", "majority_floor"),
+    "dc2.model_file": ("load",),
+    "dc2.sources": ("as_source",),
+    "dc2.spectral": ("spectral_clustering",),
+    "dc2.trees": ("RPForest", "RPTree"),
+    "dc2.versions": ("__version__", "show_versions"),
+}
+_HOMES = {name: home for home, names in _CONTENTS.items() for name in names}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'dc2' has no attribute {name!r}")
+        globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
