@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,17 @@ class FittedClusters:
         sizes = np.zeros(self.n_clusters)
         np.add.at(sizes, self.labels, self.weights)
         return sizes
+
+    def take(self, signatures: NDArray[np.intp]) -> FittedClusters:
+        """Return some of the signatures; clusters keep their numbers."""
+        return replace(
+            self,
+            points=self.points[signatures],
+            values=self.values[signatures],
+            weights=self.weights[signatures],
+            spread=self.spread[signatures],
+            labels=self.labels[signatures],
+        )
 
     def means(self, of: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean over each cluster's rows of something given per signature, (n_clusters, ...)."""

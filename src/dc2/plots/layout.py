@@ -93,7 +93,9 @@ def neighbours_layout(clusters: FittedClusters, similarity: NDArray[np.float64])
             max_iter=500,
             random_state=0,
         )
-        return Layout("neighbours", tsne.fit_transform(distances).astype(np.float64))
+        xy = tsne.fit_transform(distances).astype(np.float64)
+        upright, _ = _principal_components(xy, np.ones(len(xy)))  # the long side lies across, as pages do
+    return Layout("neighbours", upright)
 
 
 def _principal_components(

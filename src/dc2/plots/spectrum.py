@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 __all__ = ["cut_costs", "gap_after"]
 
 FREE = 1e-12  # pieces without any tie between them; what LAPACK leaves of a zero is smaller
-LEAST_JUMP = 1.5
+WIDE_JUMP = 1.5
+LONELY_JUMP, LONELY_BY = 1.2, 2.5
 NEARLY_WIDEST = 0.75
 
 
@@ -33,7 +34,7 @@ def gap_after(eigenvalues: NDArray[np.float64]) -> int | None:
     """Return the number of groups before the price of a cut jumps, or None where no jump stands out.
 
     It is the first jump (from the second group on) that is nearly as wide as the widest, on a logarithmic scale, if
-    the widest is at least by half.
+    the widest is at least by half; or by a fifth and far wider than any other.
 
     Examples
     --------
@@ -43,6 +44,10 @@ def gap_after(eigenvalues: NDArray[np.float64]) -> int | None:
     True
     """
     jumps = np.diff(np.log(cut_costs(eigenvalues)[1:]))
-    if len(jumps) == 0 or jumps.max() < np.log(LEAST_JUMP):
+    if len(jumps) == 0:
         return None
-    return int(np.argmax(jumps >= NEARLY_WIDEST * jumps.max())) + 2
+    next_widest, widest = np.sort(np.append(jumps, 0.0))[-2:]
+    lonely = widest >= np.log(LONELY_JUMP) and widest >= LONELY_BY * next_widest
+    if widest < np.log(WIDE_JUMP) and not lonely:
+        return None
+    return int(np.argmax(jumps >= NEARLY_WIDEST * widest)) + 2

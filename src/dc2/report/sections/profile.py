@@ -1,0 +1,84 @@
+"""What sets each cluster apart, as a heat map of standardised differences."""
+
+from __future__ import annotations
+
+from dc2.plots.profile import level_word
+from dc2.report.facts import Facts
+from dc2.report.html import Cell, Html, Section, join, more, paragraph, swatch, table, tag
+from dc2.report.numbers import number
+
+__all__ = ["section"]
+
+MOST_COLUMNS = 30
+STRONGEST = 2.0
+
+
+def section(facts: Facts) -> Section:
+    """Return the section."""
+    profile, k = facts.profile, facts.clusters.n_clusters
+    shown = profile.telling_columns(MOST_COLUMNS).tolist()
+    rows = [
+        [
+            profile.names[column],
+            *(_cell(facts, cluster, column) for cluster in range(k)),
+            profile.overall[column],
+        ]
+        for column in shown
+    ]
+    head = ["Column", *(swatch(cluster) for cluster in range(k)), "Mean of all"]
+    heat = table(
+        head, rows, label="How far the mean of each cluster lies from the mean of all rows", class_="heat"
+    )
+    left_out = len(profile.names) - len(shown)
+    body = join(
+        _key(),
+        heat,
+        paragraph(
+            f"{len(shown)} of {number(len(profile.names))} columns are shown: those in which clusters differ most.",
+            class_="note",
+        )
+        if left_out
+        else None,
+        more(
+            "How to read this table",
+            paragraph(
+                "A number says how far the cluster's average lies from the average of all rows, counted in standard "
+                "deviations of the signatures. Beyond +0.75 the column is called high, beyond −0.75 low, and from "
+                "1.5 on very high or very low. Point at a number to see the averages themselves."
+            ),
+            _scaling_words(facts),
+        ),
+    )
+    lead = "Orange: the cluster lies above the average of all rows in this column. Violet: below it. Pale: near it."
+    return Section("What sets clusters apart", lead, body)
+
+
+def _cell(facts: Facts, cluster: int, column: int) -> Cell:
+    profile = facts.profile
+    difference = float(profile.difference[cluster, column])
+    strength = min(abs(difference) / STRONGEST, 1.0)
+    word = f", {level_word(difference)}" if level_word(difference) else ""
+    mean, overall = number(profile.means[cluster, column]), number(profile.overall[column])
+    return Cell(
+        f"{difference:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0"),
+        sort=difference,
+        tip=f"Cluster {cluster}, {profile.names[column]}: {mean} on average{word}; all: {overall}",
+        class_=("high" if difference > 0 else "low") + (" strong" if strength > 0.6 else ""),
+        style=f"--s:{100 * strength:.0f}%",
+    )
+
+
+def _key() -> Html:
+    ends = [tag("span", "below"), tag("i", class_="scale diverging"), tag("span", "above the average")]
+    return tag("div", *ends, class_="key", aria_hidden="true")
+
+
+def _scaling_words(facts: Facts) -> Html | None:
+    scaling = getattr(facts.model._router, "scaling", None)
+    if scaling is None:
+        return None
+    if scaling.kind == "unit":
+        return paragraph("Rows were scaled to length 1 before anything else, and values are shown so scaled.")
+    return paragraph(
+        f"Columns were scaled ({scaling.kind}) to be clustered; values are shown in their own units."
+    )

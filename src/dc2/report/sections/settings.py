@@ -1,0 +1,132 @@
+"""Settings and versions: what it takes to do the same again."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import shlex
+from importlib import metadata
+from numbers import Integral
+from typing import Any
+
+from dc2 import core
+from dc2.report.facts import Facts
+from dc2.report.html import Section, code_block, join, more, paragraph, table, tag
+from dc2.versions import __version__
+
+__all__ = ["command_line", "python_snippet", "section"]
+
+# They change the speed and what is printed, not the result.
+WITHOUT_EFFECT = {"n_jobs", "block_bytes", "verbose"}
+OPTIONS = {
+    "n_clusters": "-k",
+    "n_signatures": "--signatures",
+    "bandwidth": "--bandwidth",
+    "random_state": "--seed",
+}
+SCALE_OF_THE_COMMAND = "standard"
+
+
+def section(facts: Facts) -> Section:
+    """Return the section."""
+    model = facts.model
+    command = command_line(model)
+    params, defaults = model.get_params(deep=False), _defaults(model)
+    rows = [
+        [
+            tag("code", name),
+            _value(value),
+            _value(defaults[name]),
+            "" if _same(value, defaults[name]) else "changed",
+        ]
+        for name, value in params.items()
+    ]
+    head = ["Setting", "Value", "Default", ""]
+    body = join(
+        tag("h3", "In Python"),
+        code_block(python_snippet(model), "the Python code"),
+        None if command is None else join(tag("h3", "In a terminal"), code_block(command, "the command")),
+        tag("h3", "Versions"),
+        paragraph(", ".join(f"{name} {version}" for name, version in _versions())),
+        more("All settings", table(head, rows, label="Settings", text_columns=(0, 1, 2, 3), sortable=False)),
+        more("All columns", paragraph(", ".join(facts.clusters.names)))
+        if hasattr(model, "feature_names_in_")
+        else None,
+    )
+    repeatable = isinstance(model.random_state, Integral)
+    lead = (
+        "The same rows, settings and versions give the same clusters."
+        if repeatable
+        else "No seed was set, so another run may differ a little: set random_state to a number to repeat a result."
+    )
+    return Section("Do it again", lead, body)
+
+
+def python_snippet(model: Any) -> str:
+    """Return the code that makes this model: what differs from the defaults.
+
+    Examples
+    --------
+    >>> from dc2 import RPFCluster
+    >>> print(python_snippet(RPFCluster(3, random_state=0)))
+    from dc2 import RPFCluster
+    <BLANKLINE>
+    model = RPFCluster(n_clusters=3, random_state=0)
+    labels = model.fit_predict(X)
+    """
+    name = type(model).__name__
+    arguments = ", ".join(f"{key}={_value(value)}" for key, value in _changed(model).items())
+    return f"from dc2 import {name}\n\nmodel = {name}({arguments})\nlabels = model.fit_predict(X)"
+
+
+def command_line(model: Any) -> str | None:
+    """Return the command that makes this model, or None where the command line lacks an option for it.
+
+    Examples
+    --------
+    >>> from dc2 import RPFCluster
+    >>> command_line(RPFCluster(3, scale="standard", random_state=0))
+    'dc2 cluster DATA -k 3 --seed 0 -o labels.parquet'
+    >>> command_line(RPFCluster(3, n_trees=50)) is None
+    True
+    """
+    changed = _changed(model)
+    scale = changed.pop("scale", None)
+    if type(model).__name__ != "RPFCluster" or not set(changed) <= set(OPTIONS):
+        return None
+    if not isinstance(changed.get("random_state", 0), Integral):
+        return None
+    words = ["dc2", "cluster", "DATA", "-k", str(model.n_clusters)]
+    for key, value in changed.items():
+        if key != "n_clusters":
+            words += [OPTIONS[key], str(value)]
+    if scale != SCALE_OF_THE_COMMAND:
+        words += ["--scale", "none" if scale is None else str(scale)]
+    return shlex.join([*words, "-o", "labels.parquet"])
+
+
+def _changed(model: Any) -> dict[str, Any]:
+    defaults = _defaults(model)
+    return {
+        key: value
+        for key, value in model.get_params(deep=False).items()
+        if key not in WITHOUT_EFFECT and not _same(value, defaults[key])
+    }
+
+
+def _defaults(model: Any) -> dict[str, Any]:
+    parameters = inspect.signature(type(model)).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
+
+
+def _same(value: Any, default: Any) -> bool:
+    return repr(value) == repr(default)
+
+
+def _value(value: Any) -> str:
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def _versions() -> list[tuple[str, str]]:
+    packages = [(name, metadata.version(name)) for name in ("numpy", "scipy", "scikit-learn")]
+    return [("dc2", f"{__version__} ({core.name} core)"), ("Python", platform.python_version()), *packages]

@@ -1,0 +1,217 @@
+"""A map of the signatures, coloured by cluster and sized by rows, which shows values under the pointer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.plots.fitted import FittedClusters
+from dc2.plots.layout import Layout, default_layouts
+from dc2.plots.palette import N_COLOURS, SHAPES, shape
+from dc2.report.facts import Facts
+from dc2.report.html import Html, Section, join, more, paragraph, swatch, tag
+from dc2.report.numbers import number, percent
+
+__all__ = ["section"]
+
+WIDTH, HEIGHT, PAD = 720.0, 480.0, 26.0
+MOST_MARKS = 3000
+ALL_VALUES_UP_TO, VALUES_SHOWN = 12, 8
+INK_SHARE = 0.22  # of the map that the marks would cover if none overlapped
+
+# Each of about the area of a circle of radius 1.
+_PATHS = {
+    "circle": "M1 0A1 1 0 1 1 -1 0A1 1 0 1 1 1 0Z",
+    "square": "M-.89 -.89H.89V.89H-.89Z",
+    "triangle": "M0 -1.35L1.17 .68H-1.17Z",
+    "diamond": "M0 -1.25L1.25 0L0 1.25L-1.25 0Z",
+}
+_CHOICES = {"columns": "Columns", "neighbours": "Neighbours", "variation": "Variation"}
+
+
+def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
+    """Return the section, and what its script reads."""
+    shown = _shown(facts.clusters)
+    clusters = facts.clusters.take(shown)
+    layouts = default_layouts(clusters, lambda: facts.similarity[np.ix_(shown, shown)])
+    placed = [_placed(layout) for layout in layouts]
+    map_ = tag(
+        "div",
+        _buttons(layouts),
+        _drawing(clusters, placed[0]),
+        paragraph(_note(layouts[0], clusters), id="map-note", class_="note"),
+        _legend(clusters.n_clusters),
+        id="map",
+    )
+    data = {
+        "layouts": [
+            {"xy": _flat(xy), "at": _flat(_label_places(clusters, xy)), "note": _note(layout, clusters)}
+            for layout, xy in zip(layouts, placed, strict=True)
+        ],
+        "cluster": clusters.labels.tolist(),
+        "rows": [_rows_text(facts, weight) for weight in clusters.weights],
+        "names": list(clusters.names),
+        "values": _values(clusters),
+    }
+    left_out = len(facts.clusters.points) - len(shown)
+    body = join(
+        map_,
+        paragraph(f"The {number(left_out)} lightest signatures are not drawn.", class_="note")
+        if left_out
+        else None,
+        more(
+            "How to read this map",
+            paragraph(
+                "Each mark is a signature: a small group of rows that are alike. The larger the mark, the more rows. "
+                "Point at one, tap it, or press the arrow keys on the map, to see its values. Choose a cluster in the "
+                "legend to see it alone."
+            ),
+        ),
+    )
+    lead = "Every mark stands for a group of rows that are alike; colours and numbers are clusters."
+    return Section("Map", lead, body), data
+
+
+def _shown(clusters: FittedClusters) -> NDArray[np.intp]:
+    """Return the heaviest signatures, heaviest first so that light ones lie on top; every cluster has some."""
+    order = np.argsort(-clusters.weights, kind="stable")
+    _, first = np.unique(clusters.labels[order], return_index=True)
+    rest = np.setdiff1d(np.arange(len(order)), first)
+    kept = np.sort(np.concatenate([first, rest[: max(MOST_MARKS - len(first), 0)]]))
+    shown: NDArray[np.intp] = order[kept]
+    return shown
+
+
+def _placed(layout: Layout) -> NDArray[np.float64]:
+    """Return places on the drawing; where the axes are no columns, one unit is as long across as up."""
+    low, high = layout.xy.min(axis=0), layout.xy.max(axis=0)
+    size = np.where(high > low, high - low, 1.0)
+    room = np.array([WIDTH, HEIGHT]) - 2 * PAD
+    scale = room / size
+    if layout.name != "columns":
+        scale = np.full(2, scale.min())
+    middle = (low + high) / 2
+    across = WIDTH / 2 + (layout.xy[:, 0] - middle[0]) * scale[0]
+    down = HEIGHT / 2 - (layout.xy[:, 1] - middle[1]) * scale[1]
+    return np.column_stack([across, down])
+
+
+def _radii(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    share = weights / weights.sum()
+    radii: NDArray[np.float64] = np.sqrt(INK_SHARE * WIDTH * HEIGHT * share / np.pi)
+    return radii.clip(2.0, 14.0)
+
+
+def _drawing(clusters: FittedClusters, xy: NDArray[np.float64]) -> Html:
+    marks = [
+        tag(
+            "use",
+            href=f"#mark-{shape(label)}",
+            style=f"transform:translate({x:.1f}px,{y:.1f}px) scale({r:.1f});fill:var(--c{label % N_COLOURS})",
+        )
+        for (x, y), r, label in zip(
+            xy.tolist(), _radii(clusters.weights), clusters.labels.tolist(), strict=True
+        )
+    ]
+    names = [
+        tag(
+            "text",
+            str(k),
+            style=f"transform:translate({x:.1f}px,{y:.1f}px)",
+            dy="0.35em",
+            text_anchor="middle",
+        )
+        for k, (x, y) in enumerate(_label_places(clusters, xy).tolist())
+    ]
+    shapes = [
+        tag("path", id=f"mark-{name}", d=_PATHS[name], vector_effect="non-scaling-stroke") for name in SHAPES
+    ]
+    alt = (
+        f"Map of {len(clusters.points)} signatures in {clusters.n_clusters} clusters. "
+        "Arrow keys go from one signature to the next."
+    )
+    return tag(
+        "svg",
+        tag("defs", *shapes),
+        tag("g", *marks, class_="marks"),
+        tag("g", *names, class_="names many" if len(names) > N_COLOURS else "names", aria_hidden="true"),
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        tabindex="0",
+        role="img",
+        aria_label=alt,
+    )
+
+
+def _label_places(clusters: FittedClusters, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each cluster the place of its signature nearest to its middle, so that no number stands in a void."""
+    places = clusters.means(xy)
+    for k in range(clusters.n_clusters):
+        own = xy[clusters.labels == k]
+        places[k] = own[((own - np.median(own, axis=0)) ** 2).sum(axis=1).argmin()]
+    return places
+
+
+def _buttons(layouts: tuple[Layout, ...]) -> Html | None:
+    if len(layouts) == 1:
+        return None
+    buttons = [
+        tag("button", _CHOICES[layout.name], type="button", aria_pressed="false" if i else "true")
+        for i, layout in enumerate(layouts)
+    ]
+    return tag("div", *buttons, class_="choices", role="group", aria_label="Layout of the map")
+
+
+def _legend(n_clusters: int) -> Html:
+    buttons = [
+        tag("button", swatch(k), type="button", aria_pressed="false", aria_label=f"Show cluster {k} alone")
+        for k in range(n_clusters)
+    ]
+    return tag("div", *buttons, class_="legend", role="group", aria_label="Clusters")
+
+
+def _note(layout: Layout, clusters: FittedClusters) -> str:
+    if layout.name == "neighbours":
+        return (
+            "Signatures that the kernel finds alike lie together. How far apart two groups lie means little, and the "
+            "axes mean nothing."
+        )
+    if layout.name == "variation":
+        return (
+            f"Across: {layout.x_title}. Up: {layout.y_title}. These two directions mix all columns so that as much "
+            "as possible is seen; groups may lie on top of each other."
+        )
+    (left, low), (right, high) = layout.xy.min(axis=0).tolist(), layout.xy.max(axis=0).tolist()
+    return (
+        f"Across: {layout.x_title}, from {number(left)} to {number(right)}. "
+        f"Up: {layout.y_title}, from {number(low)} to {number(high)}."
+    )
+
+
+def _rows_text(facts: Facts, weight: float) -> str:
+    return f"{number(weight)} {facts.unit} ({percent(weight / facts.clusters.weights.sum())})"
+
+
+def _values(clusters: FittedClusters) -> list[list[Any]]:
+    """Return per signature [column, value, column, value, ...]: all columns if few, else those most out of line."""
+    if len(clusters.names) <= ALL_VALUES_UP_TO:
+        columns = np.tile(np.arange(len(clusters.names)), (len(clusters.points), 1))
+    else:
+        deviation = clusters.points.std(axis=0)
+        off = np.abs(clusters.points - clusters.points.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        columns = np.argsort(-off, axis=1, kind="stable")[:, :VALUES_SHOWN]
+    values = np.take_along_axis(clusters.values, columns, axis=1)
+    return [
+        [
+            part
+            for column, value in zip(row.tolist(), given.tolist(), strict=True)
+            for part in (column, number(value))
+        ]
+        for row, given in zip(columns, values, strict=True)
+    ]
+
+
+def _flat(xy: NDArray[np.float64]) -> list[float]:
+    flat: list[float] = xy.round(1).ravel().tolist()
+    return flat

@@ -1,0 +1,62 @@
+"""The clusters, their sizes, and what sets each apart, in words."""
+
+from __future__ import annotations
+
+from dc2.plots.palette import N_COLOURS
+from dc2.report.facts import Facts
+from dc2.report.html import Cell, Html, Row, Section, bar, join, swatch, table, tag
+from dc2.report.numbers import number, percent
+
+__all__ = ["section"]
+
+MOST_WORDS = 4
+
+
+def section(facts: Facts) -> Section:
+    """Return the section."""
+    largest = float(facts.shares.max())
+    signatures = [int((facts.clusters.labels == k).sum()) for k in range(facts.clusters.n_clusters)]
+    rows: list[Row] = [
+        [
+            Cell(swatch(k), sort=k),
+            Cell(number(facts.clusters.sizes[k]), sort=float(facts.clusters.sizes[k])),
+            Cell(bar(share / largest, percent(share), f"var(--c{k % N_COLOURS})"), sort=float(share)),
+            signatures[k],
+            Cell(_words(facts, k), sort=facts.profile.sentence(k)),
+        ]
+        for k, share in enumerate(facts.shares)
+    ]
+    head = ["Cluster", facts.unit.capitalize(), "Share", "Signatures", "What sets it apart"]
+    drawn = table(head, rows, label="Sizes of the clusters", text_columns=(0, 4), class_="stacked")
+    return Section("Clusters", _lead(facts), drawn)
+
+
+def _lead(facts: Facts) -> str:
+    k = facts.clusters.n_clusters
+    if k == 1:
+        return f"All {facts.unit} are in one cluster."
+    big, small = int(facts.shares.argmax()), int(facts.shares.argmin())
+    return (
+        f"The largest of the {k} clusters is {big}, with {percent(facts.shares[big])} of the {facts.unit}; the "
+        f"smallest is {small}, with {percent(facts.shares[small])}. These numbers are the labels in the output."
+    )
+
+
+def _words(facts: Facts, cluster: int) -> Html:
+    """Return words such as "high temperature (31 against 20)"."""
+    profile = facts.profile
+    found = [
+        tag(
+            "span",
+            tag("b", word),
+            " ",
+            profile.names[column],
+            tag(
+                "small",
+                f" {number(profile.means[cluster, column])} against {number(profile.overall[column])}",
+            ),
+            class_="word",
+        )
+        for word, column in profile.words(cluster, MOST_WORDS)
+    ]
+    return join(*found) if found else tag("span", "near the average in every column", class_="muted")
