@@ -1,0 +1,273 @@
+"""The native core and its NumPy twin are one: same functions, same bits, for any layout, width and dtype."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dc2.compress.router import Router, with_shortlist
+from dc2.compress.sums import Sums, grids
+from dc2.core import reference
+from dc2.trees import RPTree
+
+native = pytest.importorskip("dc2.core._native")
+
+SEEDS = st.integers(0, 2**64 - 1)
+DTYPES = st.sampled_from([np.float32, np.float64])
+KINDS = st.sampled_from(["normal", "rounded", "huge", "tiny", "subnormal", "far", "constant"])
+LAYOUTS = st.sampled_from(["C", "F", "strided", "reversed", "read-only", "offset"])
+
+
+def make_rows(seed: int, n_rows: int, width: int, dtype: Any, kind: str) -> NDArray[Any]:
+    """Rows that are plain, have ties and duplicates, or lie at the ends of what numbers can hold."""
+    X = np.random.default_rng(seed).standard_normal((n_rows, width))
+    if kind == "rounded":
+        X = np.round(X)
+    elif kind == "huge":
+        X *= 1e30
+    elif kind == "tiny":
+        X *= 1e-30
+    elif kind == "subnormal":
+        X *= 8 * float(np.finfo(dtype).smallest_subnormal)
+    elif kind == "far":
+        X = 1e9 + 1e3 * X
+    elif kind == "constant":
+        X[:] = X[0]
+    return X.astype(dtype)
+
+
+def laid_out(X: NDArray[Any], layout: str) -> NDArray[Any]:
+    """The same values in another order of memory."""
+    n_rows, width = X.shape
+    if layout == "F":
+        return np.asfortranarray(X)
+    if layout == "strided":
+        wide = np.full((2 * n_rows, 3 * width), np.nan, X.dtype)
+        wide[::2, 1::3] = X
+        return wide[::2, 1::3]
+    if layout == "reversed":
+        return X[::-1, ::-1].copy()[::-1, ::-1]
+    if layout == "offset":
+        wide = np.full((n_rows, width + 1), np.nan, X.dtype)
+        wide[:, 1:] = X
+        return wide[:, 1:]
+    copy = X.copy()
+    copy.flags.writeable = layout != "read-only"
+    return copy
+
+
+def assert_same_bits(ours: Any, theirs: Any) -> None:
+    """Arrays agree in dtype, shape and every bit but the sign of zero."""
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert (a + 0).tobytes() == (b + 0).tobytes()
+
+
+def make_weights(seed: int, n_rows: int, kind: str) -> NDArray[np.float64] | None:
+    rng = np.random.default_rng(seed)
+    if kind == "none":
+        return None
+    whole = rng.integers(1, 6, n_rows).astype(np.float64)
+    if kind == "zeros":
+        whole[rng.random(n_rows) < 0.3] = 0.0
+    return whole if kind != "fractions" else whole * 0.3
+
+
+@given(
+    seed=SEEDS, n_rows=st.integers(1, 120), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, layout=LAYOUTS,
+    weights=st.sampled_from(["none", "whole", "fractions"]), leaf_size=st.sampled_from([0.0, 5.0, 30.0]),
+    max_leaves=st.sampled_from([1, 2, 7, 50, 2**62]), cut=st.sampled_from(reference.CUTS),
+    sharpen=st.sampled_from([0, 1, 2, 4]), n_candidates=st.sampled_from([1, 3]),
+)  # fmt: skip
+@settings(max_examples=250)
+def test_both_cores_grow_the_same_tree(
+    seed, n_rows, width, dtype, kind, layout, weights, leaf_size, max_leaves, cut, sharpen, n_candidates
+):
+    X = make_rows(seed, n_rows, width, dtype, kind)
+    options = (
+        make_weights(seed, n_rows, weights), seed, leaf_size, max_leaves, cut, sharpen, n_candidates,
+        reference.NORMAL_TABLE,
+    )  # fmt: skip
+    assert_same_bits(native.grow_tree(laid_out(X, layout), *options), reference.grow_tree(X, *options))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_both_cores_estimate_the_covariance_of_a_large_node_from_the_same_rows(dtype, weights):
+    X = make_rows(1, 3000, 11, dtype, "normal")
+    options = (make_weights(1, 3000, weights), 7, 0.0, 12, "mean", 3, 2, reference.NORMAL_TABLE)
+    assert_same_bits(native.grow_tree(X, *options), reference.grow_tree(X, *options))
+
+
+def scanned(
+    module: Any, X: Any, weights: Any, router: Router, few: int | None, add: bool
+) -> tuple[NDArray[Any], ...]:
+    """Everything one scan writes."""
+    n_rows, width = X.shape
+    magic = grids(np.ptp(X.astype(np.float64), axis=0), float(n_rows)) if add else None
+    sums = Sums.zeros(len(router.centres), width) if add else None
+    ids = np.full(n_rows, -1, np.int32)
+    near_ids = near_distances = None
+    if few is not None:
+        near_ids, near_distances = np.full((n_rows, few), -1, np.int32), np.zeros((n_rows, few), X.dtype)
+    tree = router.trees[0]
+    bad = module.scan(
+        X, weights, tree.directions, tree.thresholds, tree.children, router.centres, router.shortlist, router.gaps,
+        magic, None if sums is None else sums.counts, None if sums is None else sums.totals,
+        ids, near_ids, near_distances,
+    )  # fmt: skip
+    written = [np.array(bad), ids]
+    written += [] if sums is None else [sums.counts, sums.totals]
+    written += [] if near_ids is None or near_distances is None else [near_ids, near_distances]
+    return tuple(written)
+
+
+def make_router(X: NDArray[Any], max_leaves: int, seed: int, n_near: int | None) -> Router:
+    """A tree on the rows, with the mean of each leaf for a centre."""
+    *arrays, leaf = reference.grow_tree(X, None, seed % 2**63, 0.0, max_leaves, "mean", 1, 1)
+    m = len(arrays[1]) + 1
+    sums = np.stack([np.bincount(leaf, column, m) for column in X.T.astype(np.float64)], axis=1)
+    centres = (sums / np.bincount(leaf, minlength=m)[:, None]).astype(X.dtype)
+    router = Router((RPTree(*arrays),), centres)
+    return router if n_near is None else with_shortlist(router, n_near)
+
+
+@given(
+    seed=SEEDS, n_rows=st.integers(1, 100), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, layout=LAYOUTS,
+    weights=st.sampled_from(["none", "whole", "fractions", "zeros"]), max_leaves=st.sampled_from([1, 2, 9, 40]),
+    n_near=st.sampled_from([None, 1, 4, 32]), few=st.sampled_from([None, 1, 3]), add=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=250)
+def test_both_cores_route_add_up_and_find_the_nearest_alike(
+    seed, n_rows, width, dtype, kind, layout, weights, max_leaves, n_near, few, add
+):
+    X = make_rows(seed, n_rows, width, dtype, kind)
+    router = make_router(X, max_leaves, seed, n_near)
+    few = None if router.shortlist is None or few is None else min(few, router.shortlist.shape[1])
+    w = make_weights(seed, n_rows, weights)
+    with np.errstate(over="ignore"):
+        ours = scanned(native, laid_out(X, layout), w, router, few, add)
+        assert_same_bits(ours, scanned(reference, X, w, router, few, add))
+
+
+@given(seed=SEEDS, width=st.integers(1, 20), dtype=DTYPES, cut=st.sampled_from(reference.CUTS))
+@settings(max_examples=40)
+def test_a_row_is_routed_to_the_leaf_it_grew(seed, width, dtype, cut):
+    X = make_rows(seed, 200, width, dtype, "normal")
+    *tree, leaf = native.grow_tree(X, None, seed, 0.0, 60, cut, 2, 1, reference.NORMAL_TABLE)
+    ids = np.empty(200, np.int32)
+    native.scan(X, None, *tree, X[:0], None, None, None, None, None, ids, None, None)
+    np.testing.assert_array_equal(ids, leaf)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gaps_save_time_and_nothing_else(dtype):
+    for kind in ("normal", "far", "huge", "subnormal"):
+        X = make_rows(3, 4000, 5, dtype, kind)
+        router = make_router(X, 300, 3, 32)
+        blind = Router(router.trees, router.centres, router.shortlist, np.zeros_like(router.gaps))
+        for few in (None, 1, 5):
+            assert_same_bits(
+                scanned(native, X, None, router, few, False), scanned(native, X, None, blind, few, False)
+            )
+
+
+def test_a_row_walks_until_no_centre_around_is_nearer():
+    X = make_rows(4, 500, 6, np.float64, "far")
+    router = make_router(X, 40, 4, 8)
+    (_, leaf) = scanned(native, X, None, Router(router.trees, router.centres), None, False)
+    (_, ids, near, distances) = scanned(native, X, None, router, 3, False)
+    squares = ((X[:, None] - router.centres) ** 2).sum(axis=2)
+    exact = np.take_along_axis(squares, router.shortlist[ids], axis=1)
+    own = np.take_along_axis(squares, leaf[:, None], axis=1)[:, 0]
+    np.testing.assert_array_equal(exact.argmin(axis=1), 0)
+    assert np.all(exact[:, 0] <= own)
+    assert np.mean(exact[:, 0] == squares.min(axis=1)) > np.mean(own == squares.min(axis=1))
+    np.testing.assert_array_equal(near[:, 0], ids)
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :3], rtol=1e-12)
+
+
+@given(seed=SEEDS, start=st.integers(0, 2**40), count=st.integers(0, 300), limit=SEEDS)
+def test_both_cores_hash_and_sample_alike(seed, start, count, limit):
+    hashes = reference.hash_rows(seed, start, start + count)
+    rows = reference.sample_rows(seed, start, start + count, limit)
+    assert_same_bits([native.hash_rows(seed, start, start + count)], [hashes])
+    assert_same_bits([native.sample_rows(seed, start, start + count, limit)], [rows])
+    assert rows.tolist() == [start + i for i, value in enumerate(hashes.tolist()) if value <= limit]
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 30), m=st.integers(1, 30), trees=st.integers(1, 9))
+def test_both_cores_count_shared_leaves_alike(seed, n, m, trees):
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(0, 7, (trees, points)).astype(np.int32) for points in (n, m))
+    counts = native.coleaf_counts(a, b)
+    assert_same_bits([counts], [reference.coleaf_counts(a, b)])
+    assert counts.tolist() == [
+        [sum(a[t, i] == b[t, j] for t in range(trees)) for j in range(m)] for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("module", [native, reference], ids=["native", "reference"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_leaves", [1, 8])
+def test_rows_that_are_not_finite_are_counted_wherever_they_hide(module, dtype, max_leaves):
+    X = make_rows(0, 100, 11, dtype, "normal")
+    router = make_router(X, max_leaves, 0, None)
+    broken = X.copy()
+    for row, value in ((0, np.nan), (13, np.inf), (14, -np.inf), (99, np.nan)):
+        broken[row, row % 11] = value
+    assert scanned(module, X, None, router, None, False)[0] == 0
+    assert scanned(module, broken, None, router, None, False)[0] == 4
+
+
+@pytest.mark.parametrize("module", [native, reference], ids=["native", "reference"])
+@pytest.mark.parametrize("max_leaves", [1, 8])
+def test_no_rows_are_no_work(module, max_leaves):
+    X = make_rows(0, 50, 3, np.float32, "normal")
+    assert scanned(module, X[:0], None, make_router(X, max_leaves, 0, 4), 1, False)[0] == 0
+
+
+DIGEST = """
+import hashlib, importlib.util, sys
+import numpy as np
+spec = importlib.util.spec_from_file_location("_native", sys.argv[1])
+_native = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(_native)
+table = np.linspace(-3, 3, 4096, dtype=np.float32)
+digest = hashlib.sha256()
+for dtype in (np.float32, np.float64):
+    for width in (1, 3, 8, 13, 18, 24, 31, 40, 100):
+        X = np.random.default_rng(width).standard_normal((700, width)).astype(dtype)
+        *tree, leaf = _native.grow_tree(X, None, 5, 0.0, 60, "mean", 2, 1, table)
+        centres = X[np.unique(leaf, return_index=True)[1]]
+        shortlist = np.tile(np.arange(60, dtype=np.int32), (60, 1))
+        magic = np.full((2, width + 2), 1.5 * 2.0**32)
+        magic[1] *= 2.0**-20
+        counts, totals = np.zeros(60, np.int64), np.zeros((2, 60, width + 2))
+        ids, near, distances = np.zeros(700, np.int32), np.zeros((700, 3), np.int32), np.zeros((700, 3), dtype)
+        _native.scan(X, None, *tree, centres, shortlist, np.zeros((60, 60), dtype), magic, counts, totals,
+                     ids, near, distances)
+        for array in (*tree, leaf, counts, totals, ids, near, distances):
+            digest.update(array.tobytes())
+print(_native.simd_level(), digest.hexdigest())
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    """As far as this processor has them: each variant of the loops is asked for in a process of its own."""
+    results = {}
+    for level in ("baseline", "avx2", "avx512"):
+        command = [sys.executable, "-c", DIGEST, native.__file__]
+        done = subprocess.run(command, env=os.environ | {"DC2_SIMD": level}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        used, digest = done.stdout.split()
+        results[used] = digest
+    assert "baseline" in results
+    assert len(set(results.values())) == 1, results
