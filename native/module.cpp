@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -50,7 +51,15 @@ Level best_level() {
     return Level::baseline;
 }
 
-const Level level = best_level();
+// DC2_SIMD=baseline or avx2 asks for less than the processor has, so that the variants can be compared.
+Level chosen_level() {
+    const char* asked = std::getenv("DC2_SIMD");
+    const std::string name = asked == nullptr ? "" : asked;
+    const Level most = name == "baseline" ? Level::baseline : name == "avx2" ? Level::avx2 : Level::avx512;
+    return std::min(most, best_level());
+}
+
+const Level level = chosen_level();
 
 template <class T>
 const Kernels<T>& choose(const Kernels<T>& baseline, const Kernels<T>& avx2, const Kernels<T>& avx512) {

@@ -11,22 +11,24 @@ from dc2.errors import ParameterError
 __all__ = ["check_choice", "check_integer", "check_positive", "check_random_directions"]
 
 
-def check_integer(name: str, value: Any, low: int) -> int:
-    """Return a whole number of at least `low`, or raise.
+def check_integer(name: str, value: Any, low: int | None = None) -> int:
+    """Return a whole number (of at least `low`), or raise.
 
     Examples
     --------
     >>> check_integer("n_trees", 800, low=1)
     800
     """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < low:
-        raise ParameterError(f"{name} must be a whole number of at least {low}; got {value!r}.")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or (low is not None and value < low):
+        least = "" if low is None else f" of at least {low}"
+        raise ParameterError(f"{name} must be a whole number{least}; got {value!r}.")
     return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return a finite number above zero, or raise."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise ParameterError(f"{name} must be a finite number above 0; got {value!r}.")
     return float(value)
 

@@ -50,11 +50,12 @@ def learn_scaling(kind: str | None, X: NDArray[Any], weights: NDArray[np.float64
         return None
     if kind == "unit":
         return Scaling(kind, np.zeros(width), np.ones(width))
+    X = np.ascontiguousarray(X, np.float64)  # the order of a sum follows the layout of memory
     if kind == "standard":
-        shift = np.average(X.astype(np.float64), axis=0, weights=weights)
+        shift = np.average(X, axis=0, weights=weights)
         size = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=weights))
     else:
-        low, shift, high = _quantiles(X.astype(np.float64), weights, np.array([0.25, 0.5, 0.75]))
+        low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
     return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0))
 

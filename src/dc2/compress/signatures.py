@@ -44,7 +44,7 @@ class Signatures:
     @property
     def distortion(self) -> float:
         """Mean squared distance of all rows to their signature."""
-        return float(self.weights @ self.spread / self.weights.sum())
+        return float((self.weights * self.spread).sum() / self.weights.sum())
 
     @staticmethod
     def merge(*parts: Signatures) -> Signatures:

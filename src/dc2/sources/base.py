@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import ParameterError
+from dc2.parameters import check_integer
 
 __all__ = ["Block", "Source", "rows_per_block"]
 
@@ -79,6 +79,5 @@ def rows_per_block(block_bytes: int, n_features: int, dtype: np.dtype[Any]) -> i
     >>> rows_per_block(1, n_features=10, dtype=np.dtype("float32"))
     1
     """
-    if block_bytes < 1:
-        raise ParameterError(f"block_bytes is a budget of bytes, at least 1; got {block_bytes}.")
+    check_integer("block_bytes", block_bytes, low=1)
     return max(1, block_bytes // max(1, n_features * dtype.itemsize))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -87,7 +87,9 @@ class RPForest:
             )  # fmt: skip
 
         grown = _in_threads(grow_one, seeds, n_jobs)
-        return cls(tuple(tree for tree, _ in grown), np.stack([leaf for _, leaf in grown]))
+        forest = cls(tuple(tree for tree, _ in grown), np.stack([leaf for _, leaf in grown]))
+        # Points of weight 0 grow nothing, but have their place.
+        return forest if sample_weight is None else replace(forest, leaves=forest.apply(X))
 
     @property
     def n_trees(self) -> int:
