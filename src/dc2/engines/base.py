@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from dc2.sources.base import Block, Source
@@ -21,5 +21,15 @@ Progress = Callable[[str, int, int | None], None]
 class Engine(Protocol):
     """Runs a function over all blocks of a source."""
 
-    def map(self, function: Callable[[Block], R], source: Source, *, stage: str) -> Iterator[R]:
-        """Yield ``function(block)`` for every block of the source, in block order."""
+    def map(
+        self,
+        function: Callable[[Block], R],
+        source: Source,
+        *,
+        stage: str,
+        merge: Callable[[Sequence[R]], R] | None = None,
+    ) -> Iterator[R]:
+        """Yield ``function(block)`` for every block of the source, in block order.
+
+        With `merge`, results of consecutive blocks may come as one: where they arise far away, it saves their way.
+        """

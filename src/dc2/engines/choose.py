@@ -14,4 +14,8 @@ Verbose = int | Progress
 def engine_for(source: Source, n_jobs: int | None, block_bytes: int, verbose: Verbose = 0) -> Engine:
     """Return the engine that suits a source."""
     progress = verbose if callable(verbose) else progress_for(verbose)
+    own_engine = getattr(source, "own_engine", None)
+    if own_engine is not None:  # rows that live on a cluster bring the engine that works there
+        engine: Engine = own_engine(progress)
+        return engine
     return ThreadEngine(n_jobs, block_bytes, progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -61,7 +61,14 @@ class ThreadEngine:
         self.block_bytes = block_bytes
         self.progress = progress
 
-    def map(self, function: Callable[[Block], R], source: Source, *, stage: str) -> Iterator[R]:
+    def map(
+        self,
+        function: Callable[[Block], R],
+        source: Source,
+        *,
+        stage: str,
+        merge: Callable[[Sequence[R]], R] | None = None,
+    ) -> Iterator[R]:
         """Yield ``function(block)`` for every block of the source, in block order.
 
         Parameters
@@ -72,6 +79,8 @@ class ThreadEngine:
             The rows.
         stage : str
             Name of the stage, for the progress callback.
+        merge : callable, optional
+            Not needed here: results arise where they are used.
         """
         blocks = source.blocks(_block_budget(source, self.block_bytes))
         results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)

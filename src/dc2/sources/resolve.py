@@ -30,7 +30,7 @@ def as_source(
 
     Parameters
     ----------
-    data : array-like, data frame, path, sequence of paths, callable or Source
+    data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
         Arrays and memory maps; pandas, polars and pyarrow tables and whatever speaks the Arrow stream interface;
         paths, globs, folders and addresses of Parquet, Arrow, CSV (also gzipped) and .npy files; a callable that
         returns a fresh iterator of arrays or frames. A Source is returned as it is.
@@ -54,6 +54,12 @@ def as_source(
     if columns is not None and drop is not None:
         raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
     weight = sample_weight if isinstance(sample_weight, str) else None
+    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        engine = importlib.import_module("dc2.engines.dask")
+        made: Source = engine.dask_source(
+            data, columns=_as_list(columns), drop=_as_list(drop), weight=sample_weight, extra=_as_list(extra) or ()
+        )
+        return made
     source = _source(data, _as_list(columns), _as_list(drop), weight, list(_as_list(extra) or ()))
     return source if sample_weight is None or weight is not None else WeightedSource(source, sample_weight)
 
@@ -65,10 +71,6 @@ def _source(
         if columns is not None or drop is not None or weight is not None or extra:
             raise ParameterError("Columns are chosen when a source is made; this one is made already.")
         return data
-    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        engine = importlib.import_module("dc2.engines.dask")
-        made: Source = engine.dask_source(data, columns=columns, drop=drop, weight=weight, extra=extra)
-        return made
     if is_path(data):
         return file_source(data, columns, drop, weight, extra)
     frame = as_frame(data)

@@ -1,0 +1,127 @@
+"""What runs on the workers: compute a chunk, turn it into a block, call the function; and join results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+from dask._task_spec import DataNode
+
+from dc2.engines.dask.reader import Reader
+from dc2.errors import SourceError
+from dc2.sources.base import Block
+
+__all__ = ["Batch", "Chunk", "Job", "chunk_failed", "count_rows", "join_results", "run_batch"]
+
+Key = Hashable
+Graph = Mapping[Key, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """One chunk, and how to compute it.
+
+    Attributes
+    ----------
+    number : int
+        Its place among the chunks.
+    key : hashable
+        Its name in Dask's graph.
+    start : int
+        Global index of its first row.
+    rows : int or None
+        Number of its rows, where that is known.
+    graph : mapping
+        What is computed for this chunk alone. Empty where Dask itself computes it, which hands it over ready.
+    """
+
+    number: int
+    key: Key
+    start: int
+    rows: int | None
+    graph: Graph
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Consecutive chunks that one task works on, one after the other.
+
+    Attributes
+    ----------
+    chunks : tuple of Chunk
+    shared : tuple of hashable
+        Names of what Dask hands over: literals that several chunks use, or the one chunk, ready.
+    """
+
+    chunks: tuple[Chunk, ...]
+    shared: tuple[Key, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, where all are known."""
+        return sum(chunk.rows or 0 for chunk in self.chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is done with every chunk; travels to each worker once per pass.
+
+    Attributes
+    ----------
+    function : callable
+        Takes a block.
+    merge : callable or None
+        Makes one result of a list of results.
+    reader : Reader or None
+        Makes a block of a computed chunk; without it, the function takes the chunk as it is.
+    """
+
+    function: Callable[[Any], Any]
+    merge: Callable[[Sequence[Any]], Any] | None
+    reader: Reader | None
+
+    def joined(self, results: list[Any]) -> list[Any]:
+        """Return the results, as one where they can be merged."""
+        return results if self.merge is None or len(results) < 2 else [self.merge(results)]
+
+
+def run_batch(job: Job, batch: Batch, handed_over: Sequence[Any]) -> list[Any]:
+    """Work on the chunks of a batch, holding one at a time; empty ones are passed over."""
+    ready = {key: DataNode(key, value) for key, value in zip(batch.shared, handed_over, strict=True)}
+    results: list[Any] = []
+    for chunk in batch.chunks:
+        try:
+            piece = dask.get({**chunk.graph, **ready}, chunk.key)
+        except Exception as error:
+            raise chunk_failed(chunk.number, error) from error
+        if job.reader is None:
+            results.append(job.function(piece))
+            continue
+        block = job.reader.block(piece, chunk.number, chunk.start, chunk.rows)
+        del piece
+        if len(block.X):
+            results = job.joined([*results, job.function(block)])
+        del block
+    return results
+
+
+def join_results(job: Job, parts: Iterable[list[Any]]) -> list[Any]:
+    """Join the results of consecutive batches."""
+    return job.joined([result for part in parts for result in part])
+
+
+def chunk_failed(number: int, error: BaseException) -> SourceError:
+    """Return the error that names a chunk which could not be computed."""
+    return SourceError(f"chunk {number} could not be computed: {type(error).__name__}: {error}")
+
+
+def count_rows(piece: Any) -> int:
+    """Return the number of rows of a piece, which may come with weights."""
+    return len(piece[0]) if isinstance(piece, tuple) else len(piece)
+
+
+def block_itself(block: Block) -> Block:
+    """Return a block as it is."""
+    return block
