@@ -29,7 +29,7 @@ def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None
         Weights of the rows, or the name of the column that holds them.
     """
     source = as_source(X, sample_weight=sample_weight)
-    if hasattr(X, "__array__") or hasattr(X, "columns"):
+    if _scikit_learn_sees(X, source):
         _check_feature_names(
             estimator, X, reset=reset
         )  # scikit-learn's own rule and words for arrays and frames
@@ -43,6 +43,13 @@ def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None
             f"{estimator.n_features_in_} features as input."
         )
     return source
+
+
+def _scikit_learn_sees(X: Any, source: Source) -> bool:
+    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights and Dask."""
+    if hasattr(X, "columns"):
+        return len(X.columns) == source.n_features and not hasattr(X, "map_partitions")
+    return hasattr(X, "__array__")
 
 
 def _check_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
