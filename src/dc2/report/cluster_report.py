@@ -8,8 +8,9 @@ from typing import Any
 
 from dc2.plots.fitted import FittedClusters
 from dc2.report.facts import Facts
-from dc2.report.html import Html, check_page_path, page, write_page
+from dc2.report.html import Html
 from dc2.report.numbers import count
+from dc2.report.page import check_page_path, page, write_page
 from dc2.report.sections import (
     choices,
     overview,

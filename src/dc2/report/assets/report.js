@@ -22,7 +22,7 @@
   document.addEventListener("pointerover", (event) => {
     const told = event.target.closest("[data-tip]");
     if (told) showTip([element("span", told.dataset.tip)], event.clientX, event.clientY);
-    else if (!event.target.closest("#map svg, #matrix svg")) hideTip();
+    else if (!event.target.closest("#signature-map svg, #similarity-matrix svg")) hideTip();
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
   addEventListener("scroll", hideTip, { passive: true });
@@ -169,8 +169,8 @@
     drawing.addEventListener("pointerleave", hideTip);
   };
 
-  const map = document.getElementById("map");
+  const map = document.getElementById("signature-map");
   if (map) drawMap(map, data("map"));
-  const matrix = document.getElementById("matrix");
+  const matrix = document.getElementById("similarity-matrix");
   if (matrix) drawMatrix(matrix, data("matrix"));
 })();

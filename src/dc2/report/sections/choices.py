@@ -8,42 +8,72 @@ from typing import Any
 import numpy as np
 
 from dc2.report.facts import Facts
-from dc2.report.html import Html, Section, figure, join
-from dc2.report.numbers import number
+from dc2.report.html import Html, figure, join, paragraph
+from dc2.report.numbers import number, percent
+from dc2.report.page import Section
 from dc2.report.svg import Mark, Series, chart
 
 __all__ = ["section"]
 
+RUNNERS_UP = 2
+BANDWIDTH_WORDS = paragraph(
+    "The bandwidth says how alike signatures must be: a small one sees finer structure, a wide one depends less on "
+    "single rows. The widest with a good score was taken."
+)
+
 
 def section(facts: Facts) -> Section | None:
     """Return the section, if anything was chosen."""
-    bandwidths = getattr(facts.model, "bandwidth_path_", None)
     numbers = getattr(facts.model, "n_clusters_path_", None)
+    bandwidths = getattr(facts.model, "bandwidth_path_", None)
     if bandwidths is None and numbers is None:
         return None
-    drawn = [
-        _curve(bandwidths, "bandwidth", "bandwidth", getattr(facts.model, "bandwidth_", None), log=True),
-        _curve(numbers, "n_clusters", "number of clusters", facts.clusters.n_clusters, log=False),
-    ]
-    lead = "Several values were tried, and the one with the best score was taken."
-    return Section("What was tried", lead, join(*drawn))
-
-
-def _curve(
-    path: Mapping[str, Any] | None, key: str, title: str, chosen: float | None, log: bool
-) -> Html | None:
-    if path is None:
-        return None
-    tried, score = np.asarray(path[key], float), np.asarray(path["score"], float)
-    order = np.argsort(tried)
-    taken = tried[np.nanargmax(score)] if chosen is None else float(chosen)
-    drawn = chart(
-        [Series(tried[order], score[order], title)],
-        alt=f"Score over the {title}; {number(taken)} was taken.",
-        x_title=title,
-        y_title="score (higher is better)",
-        x_log=log,
-        whole_x=not log,
-        marks=[Mark(taken, f"taken: {number(taken)}")],
+    body = join(
+        None if numbers is None else join(_numbers_words(facts, numbers), _numbers_curve(facts, numbers)),
+        None if bandwidths is None else join(BANDWIDTH_WORDS, _bandwidth_curve(facts, bandwidths)),
     )
-    return figure(drawn)
+    lead = "Several values were tried. The score says how clearly the clusters stand apart with each."
+    return Section("What was tried", lead, body)
+
+
+def _numbers_words(facts: Facts, path: Mapping[str, Any]) -> Html:
+    """Return the number of clusters that was taken, the runners-up, and how far ahead it is."""
+    numbers, score = np.asarray(path["n_clusters"]), np.asarray(path["score"], float)
+    best_first = [
+        n for n in numbers[np.argsort(-score, kind="stable")].tolist() if n != facts.clusters.n_clusters
+    ]
+    next_best = " and ".join(str(n) for n in best_first[:RUNNERS_UP])
+    confidence = getattr(facts.model, "n_clusters_confidence_", None)
+    ahead = "" if confidence is None else f" The lead over the next is {percent(confidence)} of its score."
+    then = f" Next come {next_best}." if len(best_first) > 1 else ""
+    return paragraph(
+        f"The number of clusters with the best score was taken: {facts.clusters.n_clusters}.{then}{ahead}"
+    )
+
+
+def _numbers_curve(facts: Facts, path: Mapping[str, Any]) -> Html:
+    taken = facts.clusters.n_clusters
+    return figure(
+        chart(
+            [Series(path["n_clusters"], path["score"], "number of clusters")],
+            alt=f"Score of each number of clusters; {taken} was taken.",
+            x_title="number of clusters",
+            y_title="score (higher is better)",
+            whole_x=True,
+            marks=[Mark(taken, f"taken: {taken}")],
+        )
+    )
+
+
+def _bandwidth_curve(facts: Facts, path: Mapping[str, Any]) -> Html:
+    taken = facts.model.bandwidth_
+    return figure(
+        chart(
+            [Series(path["bandwidth"], path["score"], "bandwidth")],
+            alt=f"Score of each bandwidth; {number(taken)} was taken.",
+            x_title="bandwidth",
+            y_title="score (higher is better)",
+            x_log=True,
+            marks=[Mark(taken, f"taken: {number(taken)}")],
+        )
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dc2.plots.profile import level_word
 from dc2.report.facts import Facts
-from dc2.report.html import Cell, Html, Section, join, more, paragraph, swatch, table, tag
+from dc2.report.html import Cell, Html, join, more, paragraph, swatch, table, tag
 from dc2.report.numbers import number
+from dc2.report.page import Section
 
 __all__ = ["section"]
 

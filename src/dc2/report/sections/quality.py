@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dc2.plots.palette import N_COLOURS
 from dc2.report.facts import Facts
-from dc2.report.html import Cell, Content, Section, bar, join, more, paragraph, swatch, table
+from dc2.report.html import Cell, Content, bar, join, more, paragraph, swatch, table
 from dc2.report.numbers import number
+from dc2.report.page import Section
 from dc2.report.quality import Silhouette, radius, weighted_silhouette
 
 __all__ = ["section"]

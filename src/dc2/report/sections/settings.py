@@ -9,9 +9,12 @@ from importlib import metadata
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from dc2 import core
 from dc2.report.facts import Facts
-from dc2.report.html import Section, code_block, join, more, paragraph, table, tag
+from dc2.report.html import code_block, join, more, paragraph, table, tag
+from dc2.report.page import Section
 from dc2.versions import __version__
 
 __all__ = ["command_line", "python_snippet", "section"]
@@ -94,8 +97,6 @@ def command_line(model: Any) -> str | None:
     scale = changed.pop("scale", None)
     if type(model).__name__ != "RPFCluster" or not set(changed) <= set(OPTIONS):
         return None
-    if not isinstance(changed.get("random_state", 0), Integral):
-        return None
     words = ["dc2", "cluster", "DATA", "-k", str(model.n_clusters)]
     for key, value in changed.items():
         if key != "n_clusters":
@@ -110,7 +111,7 @@ def _changed(model: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in model.get_params(deep=False).items()
-        if key not in WITHOUT_EFFECT and not _same(value, defaults[key])
+        if key not in WITHOUT_EFFECT and _is_plain(value) and not _same(value, defaults[key])
     }
 
 
@@ -120,11 +121,18 @@ def _defaults(model: Any) -> dict[str, Any]:
 
 
 def _same(value: Any, default: Any) -> bool:
-    return repr(value) == repr(default)
+    return _value(value) == _value(default)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool | int | float | np.generic)
 
 
 def _value(value: Any) -> str:
-    return repr(value.item() if hasattr(value, "item") else value)
+    """Return a value as code; of a generator or a function its kind, since its address means nothing."""
+    if not _is_plain(value):
+        return f"a {type(value).__name__}"
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _versions() -> list[tuple[str, str]]:

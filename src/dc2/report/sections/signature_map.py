@@ -11,8 +11,9 @@ from dc2.plots.fitted import FittedClusters
 from dc2.plots.layout import Layout, default_layouts
 from dc2.plots.palette import N_COLOURS, SHAPES, shape
 from dc2.report.facts import Facts
-from dc2.report.html import Html, Section, join, more, paragraph, swatch, tag
+from dc2.report.html import Html, join, more, paragraph, swatch, tag
 from dc2.report.numbers import number, percent
+from dc2.report.page import Section
 
 __all__ = ["section"]
 
@@ -41,13 +42,13 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
         "div",
         _buttons(layouts),
         _drawing(clusters, placed[0]),
-        paragraph(_note(layouts[0], clusters), id="map-note", class_="note"),
+        paragraph(_note(layouts[0]), id="map-note", class_="note"),
         _legend(clusters.n_clusters),
-        id="map",
+        id="signature-map",
     )
     data = {
         "layouts": [
-            {"xy": _flat(xy), "at": _flat(_label_places(clusters, xy)), "note": _note(layout, clusters)}
+            {"xy": _flat(xy), "at": _flat(_label_places(clusters, xy)), "note": _note(layout)}
             for layout, xy in zip(layouts, placed, strict=True)
         ],
         "cluster": clusters.labels.tolist(),
@@ -171,7 +172,7 @@ def _legend(n_clusters: int) -> Html:
     return tag("div", *buttons, class_="legend", role="group", aria_label="Clusters")
 
 
-def _note(layout: Layout, clusters: FittedClusters) -> str:
+def _note(layout: Layout) -> str:
     if layout.name == "neighbours":
         return (
             "Signatures that the kernel finds alike lie together. How far apart two groups lie means little, and the "

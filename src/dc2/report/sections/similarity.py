@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dc2.plots.layout import variation_layout
 from dc2.plots.palette import N_COLOURS
 from dc2.report.facts import Facts
-from dc2.report.html import Cell, Html, Section, image, join, more, paragraph, swatch, table, tag
+from dc2.report.html import Cell, Html, image, join, more, paragraph, swatch, table, tag
 from dc2.report.numbers import number, percent
+from dc2.report.page import Section
 from dc2.report.png import png_of_levels
 
 __all__ = ["section"]
@@ -64,9 +65,8 @@ def _strength(facts: Facts) -> NDArray[np.float64]:
     """Return what is shown, 0 to 1: the share of trees that two signatures have in common, or the similarity itself."""
     if not facts.uses_forest:
         return facts.similarity
-    # The kernel is exp((share - 1) / bandwidth); the bandwidth that was chosen, where the model chose it.
-    bandwidth = getattr(facts.model, "bandwidth_", facts.model.bandwidth)
-    share = 1.0 + bandwidth * np.log(np.maximum(facts.similarity, np.finfo(float).tiny))
+    # The kernel is exp((share - 1) / bandwidth).
+    share = 1.0 + facts.model.bandwidth_ * np.log(np.maximum(facts.similarity, np.finfo(float).tiny))
     shown: NDArray[np.float64] = np.clip(share, 0.0, 1.0)
     return shown
 
@@ -120,7 +120,7 @@ def _drawing(png: bytes, edges: NDArray[np.float64]) -> Html:
         aria_hidden="true",
     )
     alt = "Similarity of all pairs of signatures, ordered by cluster; clusters are dark squares on the diagonal."
-    return tag("div", image(png, alt), overlay, id="matrix")
+    return tag("div", image(png, alt), overlay, id="similarity-matrix")
 
 
 def _key(facts: Facts, full: float) -> Html:

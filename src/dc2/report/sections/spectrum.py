@@ -6,8 +6,9 @@ import numpy as np
 
 from dc2.plots.spectrum import cut_costs, gap_after
 from dc2.report.facts import Facts
-from dc2.report.html import Section, figure, join, more, paragraph
+from dc2.report.html import figure, join, more, paragraph
 from dc2.report.numbers import count
+from dc2.report.page import Section
 from dc2.report.svg import Mark, Series, chart
 
 __all__ = ["section"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dc2.report.facts import Facts
-from dc2.report.html import Cell, Row, Section, bar, join, table, tag
+from dc2.report.html import Cell, Row, bar, join, table, tag
 from dc2.report.numbers import number, percent, seconds
+from dc2.report.page import Section
 
 __all__ = ["section"]
 

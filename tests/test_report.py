@@ -1,0 +1,355 @@
+"""Laws of the report: complete in itself, escaped, the same each time, readable at any size."""
+
+import json
+import re
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import silhouette_samples, silhouette_score
+
+import dc2
+from dc2 import KASP, RASP, Compressor, RPFCluster
+from dc2.errors import InputTypeError, ParameterError
+from dc2.plots.fitted import FittedClusters
+from dc2.report import write_report
+from dc2.report.html import Cell, Html, join, table, tag
+from dc2.report.numbers import number, percent, seconds
+from dc2.report.png import png_of_levels
+from dc2.report.quality import radius, weighted_silhouette
+from dc2.report.sections.settings import command_line, python_snippet
+from dc2.report.svg import Mark, Series, chart
+
+HOSTILE = "<script>alert('x')</script>\"&"
+VOID = {"br", "hr", "img", "meta"}
+SECTIONS = [
+    "Clusters",
+    "Map",
+    "What sets clusters apart",
+    "How well they hold together",
+    "Similarity",
+    "How many clusters",
+    "Time",
+    "Do it again",
+]
+
+
+class Outline(HTMLParser):
+    """Reads a page strictly: every element is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts.setdefault(self.open[-1], []).append(data)
+
+    def count(self, name: str) -> int:
+        return sum(element == name for element, _ in self.elements)
+
+
+def rows(n: int = 3000, k: int = 3, d: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(k, d))[np.arange(n) % k] * 4 + rng.normal(size=(n, d))
+    names = ["temperature", "humidity", HOSTILE, *(f"x{i}" for i in range(d))][:d]
+    return pd.DataFrame(X.astype(np.float32), columns=names)
+
+
+def quick(k: int, **changes) -> RPFCluster:
+    return RPFCluster(
+        k, **({"n_signatures": 100, "n_trees": 60, "bandwidth": 0.05, "random_state": 0} | changes)
+    )
+
+
+def written(model, folder: Path, **options) -> str:
+    return write_report(model, folder / "report.html", **options).read_text("utf-8")
+
+
+def data_of(page: str, name: str):
+    return json.loads(re.search(rf'id="data-{name}">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+@pytest.fixture(scope="module")
+def model() -> RPFCluster:
+    return quick(3, scale="standard").fit(rows())
+
+
+@pytest.fixture(scope="module")
+def page(model, tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    return written(model, folder, source_description=f"days {HOSTILE}", title=f"Weather {HOSTILE}")
+
+
+def test_every_section_is_there_and_the_page_is_sound(page):
+    outline = Outline(page)
+    assert outline.texts["h2"] == SECTIONS
+    assert outline.texts["h1"] == [f"Weather {HOSTILE}"]
+    ids = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_links_lead_to_sections(page):
+    outline = Outline(page)
+    ids = {attributes.get("id") for _, attributes in outline.elements}
+    links = [attributes["href"] for name, attributes in outline.elements if name in ("a", "use")]
+    assert {link.removeprefix("#") for link in links} <= ids
+
+
+def test_nothing_is_fetched_from_anywhere(page):
+    outline = Outline(page)
+    for name, attributes in outline.elements:
+        assert name != "link"
+        assert not (attributes.get("src") or "data:").startswith(("http", "//", "/"))
+    assert "http" not in page.replace("http-equiv", "")
+    assert "url(" not in page
+
+
+def test_names_and_titles_from_the_data_stay_text(page):
+    outline = Outline(page)
+    assert "<script>alert" not in page
+    assert any(HOSTILE in text for text in outline.texts["th"])
+    assert HOSTILE in data_of(page, "map")["names"]
+
+
+def test_pictures_and_drawings_have_words_for_those_who_do_not_see_them(page):
+    for name, attributes in Outline(page).elements:
+        if name == "img":
+            assert attributes["alt"]
+        if name == "svg":
+            assert attributes.get("aria-label") or attributes.get("aria-hidden")
+
+
+def test_the_map_has_a_mark_and_values_for_every_signature(model, page):
+    facts = data_of(page, "map")
+    n = len(model.signatures_)
+    assert Outline(page).count("use") == n
+    assert len(facts["cluster"]) == len(facts["values"]) == len(facts["rows"]) == n
+    assert all(len(layout["xy"]) == 2 * n for layout in facts["layouts"])
+    np.testing.assert_array_equal(np.bincount(facts["cluster"]), np.bincount(model.signature_labels_))
+
+
+def test_values_on_the_map_are_in_the_units_of_the_data(model, page):
+    heaviest = int(np.argmax(model.signatures_.weights))
+    values = FittedClusters.of(model).values[heaviest]
+    assert data_of(page, "map")["values"][0][1::2] == [number(value) for value in values]
+
+
+def test_cluster_sizes_are_those_of_the_labels(model, page):
+    for size in np.bincount(model.labels_):
+        assert f'data-sort="{float(size)}">{size:,}<' in page
+
+
+def test_the_same_model_gives_the_same_file(model, page, tmp_path):
+    again = written(model, tmp_path, source_description=f"days {HOSTILE}", title=f"Weather {HOSTILE}")
+    assert again == page
+
+
+def test_a_loaded_model_gives_the_same_file(model, tmp_path):
+    model.save(tmp_path / "model.dc2")
+    assert written(dc2.load(tmp_path / "model.dc2"), tmp_path) == written(model, tmp_path)
+
+
+@pytest.mark.parametrize("k", [1, 2, 30])
+def test_any_number_of_clusters_can_be_told_of(k, tmp_path):
+    text = written(quick(k).fit(rows(2000, k)), tmp_path)
+    assert Outline(text).texts["h2"][:3] == SECTIONS[:3]
+    assert len(data_of(text, "matrix")["means"]) == k
+
+
+def test_few_columns_are_mapped_as_they_are(tmp_path):
+    X, _ = make_moons(1000, noise=0.05, random_state=0)
+    for width in (1, 2):
+        model = quick(2).fit(X[:, :width])
+        (layout,) = data_of(written(model, tmp_path), "map")["layouts"]
+        assert layout["note"].startswith("Across: x0, from")
+
+
+def test_few_rows_stand_for_themselves(tmp_path):
+    text = written(quick(2).fit(rows(8, 2, 3)), tmp_path)
+    assert "each was kept as it is" in text
+
+
+def test_a_wide_table_with_many_clusters_stays_small_and_readable(tmp_path):
+    model = quick(50, n_signatures=400, n_trees=30).fit(rows(4000, 50, 800))
+    text = written(model, tmp_path)
+    assert len(text.encode()) < 2_000_000
+    assert "30 of 800 columns are shown" in text
+
+
+@pytest.mark.parametrize("kind", [RASP, KASP])
+def test_rivals_have_a_report_too(kind, tmp_path):
+    text = written(kind(3, n_signatures=40, random_state=0).fit(rows(300)), tmp_path)
+    assert Outline(text).texts["h2"] == SECTIONS
+    assert "dc2 cluster" not in text
+
+
+def test_signatures_from_elsewhere_have_no_times(tmp_path):
+    signatures = Compressor(n_signatures=80, random_state=0).fit(rows()).signatures_
+    text = written(quick(3).fit_signatures(signatures), tmp_path)
+    assert Outline(text).texts["h2"] == [title for title in SECTIONS if title != "Time"]
+    assert "3,000" in text
+
+
+def test_fractional_weights_are_not_called_rows(tmp_path):
+    X = rows(600)
+    text = written(quick(3).fit(X, sample_weight=np.full(len(X), 0.5)), tmp_path)
+    assert ">Weight<" in text
+
+
+def test_what_was_tried_is_shown_where_the_model_chose(tmp_path):
+    model = quick(3).fit(rows(600))
+    model.bandwidth_path_ = {"bandwidth": np.array([0.01, 0.05, 0.1]), "score": np.array([0.2, 0.9, np.nan])}
+    model.n_clusters_path_ = {"n_clusters": np.array([2, 3, 4]), "score": np.array([0.3, 0.8, 0.1])}
+    text = written(model, tmp_path)
+    assert "What was tried" in text
+    assert "taken: 0.05" in text
+    assert "taken: 3" in text
+
+
+def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path):
+    with pytest.raises(NotFittedError):
+        write_report(RPFCluster(2), tmp_path / "report.html")
+    with pytest.raises(InputTypeError, match="got ndarray"):
+        write_report(np.zeros(3), tmp_path / "report.html")
+    with pytest.raises(ParameterError, match="no such folder"):
+        write_report(model, tmp_path / "missing" / "report.html")
+    with pytest.raises(ParameterError, match="it is a folder"):
+        write_report(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_snippet_makes_the_same_model():
+    model = RPFCluster(4, bandwidth=0.1, scale="robust", random_state=3, n_jobs=2, verbose=print)
+    names: dict[str, object] = {}
+    code = "\n".join(line for line in python_snippet(model).splitlines() if "fit" not in line)
+    exec(code, names)
+    unlike = {"n_jobs", "verbose"}
+    made, wanted = names["model"].get_params(), model.get_params()
+    assert {k: v for k, v in made.items() if k not in unlike} == {
+        k: v for k, v in wanted.items() if k not in unlike
+    }
+
+
+def test_the_command_says_every_setting_or_there_is_none():
+    assert command_line(RPFCluster(4, n_signatures=500, bandwidth=0.1, random_state=3)) == (
+        "dc2 cluster DATA -k 4 --bandwidth 0.1 --signatures 500 --seed 3 --scale none -o labels.parquet"
+    )
+    assert command_line(RPFCluster(4, sharpen=0)) is None
+    assert command_line(RASP(4)) is None
+
+
+@given(st.text(), st.text())
+def test_text_and_attributes_survive_escaping(text, value):
+    # A parser reads line ends and NUL in its own way; what a name looks like is not changed by that.
+    text, value = (re.sub(r"[\r\x00]", "", given) for given in (text, value))
+    outline = Outline(tag("b", text, title=value))
+    assert outline.elements == [("b", {"title": value})]
+    assert "".join(outline.texts.get("b", [])) == text
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=8))
+def test_cells_sort_by_exact_values(values):
+    drawn = table(["a", "b"], [["row", Cell("x", sort=value)] for value in values], label="t")
+    keys = [float(a["data-sort"]) for name, a in Outline(drawn).elements if name == "td"]
+    assert keys == values
+
+
+def test_html_is_not_escaped_twice_and_nothing_is_left_out():
+    assert join("a<b", Html("<i>c</i>"), None, 1500) == "a&lt;b<i>c</i>1,500"
+
+
+@given(st.floats(-1e300, 1e300))
+def test_numbers_are_short_and_right_to_three_digits(value):
+    text = number(value)
+    assert len(text) <= 21
+    read = float(text.replace("−", "-").replace(",", ""))
+    assert read == pytest.approx(value, rel=6e-3)
+
+
+@given(st.floats(0.0, 1.0))
+def test_a_share_is_none_or_all_only_if_it_is(share):
+    text = percent(share)
+    assert (text == "0%") == (share == 0.0)
+    assert (text == "100%") == (share == 1.0)
+
+
+@given(st.floats(0.0, 1e7))
+def test_durations_are_short(value):
+    assert 0 < len(seconds(value)) < 15
+
+
+def test_a_png_holds_its_levels():
+    levels = np.random.default_rng(0).integers(0, 4, (5, 7)).astype(np.uint8)
+    png = png_of_levels(levels, [(0, 0, 0), (1, 1, 1), (2, 2, 2), (255, 255, 255)])
+    start = png.index(b"IDAT")
+    size = int.from_bytes(png[start - 4 : start], "big")
+    raw = np.frombuffer(zlib.decompress(png[start + 4 : start + 4 + size]), np.uint8).reshape(5, 8)
+    np.testing.assert_array_equal(raw[:, 1:], levels)
+    assert (raw[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize(("x_log", "y_log"), [(False, False), (True, False), (False, True), (True, True)])
+def test_a_chart_draws_what_its_axes_can_show(x_log, y_log):
+    x, y = [1.0, 2.0, np.nan, -1.0, 1000.0], [1e-6, 5.0, 1.0, 2.0, 0.0]
+    drawn = Outline(chart([Series(x, y, "s")], alt="a", x_title="x", y_title="y", x_log=x_log, y_log=y_log,
+                          marks=[Mark(2.0, "here")]))  # fmt: skip
+    assert drawn.count("circle") == 4 - x_log - y_log
+    for name, attributes in drawn.elements:
+        if name == "circle":
+            assert 0 <= float(attributes["cx"]) <= 520
+            assert 0 <= float(attributes["cy"]) <= 300
+
+
+@given(st.floats(-1e6, 1e6, allow_subnormal=False), st.booleans())
+def test_a_chart_of_one_value_can_be_drawn(value, log):
+    drawn = chart([Series([1.0], [value], "s")], alt="a", x_title="x", y_title="y", y_log=log)
+    assert Outline(drawn).count("circle") == int(value > 0 or not log)
+
+
+@given(st.integers(2, 5), st.integers(0, 10_000))
+@settings(max_examples=25)
+def test_silhouettes_are_those_of_scikit_learn(k, seed):
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(k), rng.integers(0, k, 25)]).astype(np.int32)
+    X = rng.normal(size=(len(labels), 3))
+    found = weighted_silhouette(X, labels, np.ones(len(labels)))
+    assert found.overall == pytest.approx(silhouette_score(X, labels))
+    samples = silhouette_samples(X, labels)
+    expected = [samples[labels == c].mean() for c in range(k)]
+    np.testing.assert_allclose(found.per_cluster, expected, rtol=1e-5, atol=1e-8)
+    assert all(found.closest != np.arange(k))
+
+
+def test_one_cluster_has_no_silhouette():
+    assert weighted_silhouette(np.zeros((3, 1)), np.zeros(3, np.int32), np.ones(3)) is None
+
+
+def test_the_spread_of_a_cluster_is_that_of_its_rows():
+    X = rows(900, 3, 4).to_numpy(np.float64)
+    model = quick(3).fit(X)
+    expected = [
+        np.sqrt(((X[model.labels_ == c] - X[model.labels_ == c].mean(axis=0)) ** 2).sum(axis=1).mean())
+        for c in range(3)
+    ]
+    np.testing.assert_allclose(radius(FittedClusters.of(model)), expected, rtol=1e-6)

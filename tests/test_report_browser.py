@@ -1,0 +1,181 @@
+"""The report in a real browser: no errors, tips under the pointer, tables that sort, on a desk and on a phone."""
+
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dc2 import RPFCluster
+from dc2.report import write_report
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = {"desk": 1280, "phone": 390}
+
+
+def installed_browser() -> tuple[str, str]:
+    """Chromium and its driver, installed from Debian where that is possible, or the test is skipped."""
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        if not (shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0):
+            pytest.skip("there is no chromium with chromedriver, and only root can install it with apt-get")
+        install = "apt-get update -q && apt-get install -qy --no-install-recommends chromium chromium-driver"
+        done = subprocess.run(install, shell=True, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"chromium could not be installed: {done.stderr.strip()[-300:]}")
+    return shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium, driver = installed_browser()
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 12))[np.arange(20_000) % 5] * 3 + rng.normal(size=(20_000, 12))
+    names = ["temperature", "humidity", "<script>alert(1)</script>", *(f"x{i}" for i in range(9))]
+    model = RPFCluster(5, n_signatures=300, n_trees=200, bandwidth=0.05, scale="standard", random_state=0)
+    model.fit(pd.DataFrame(X, columns=names))
+    folder = tmp_path_factory.mktemp("report")
+    return write_report(model, folder / "report.html", title="Weather")
+
+
+def opened(browser, report, where="desk", scheme="light"):
+    """Open the report on a screen, and return the function that runs a script in it."""
+    screen = {"width": WIDTHS[where], "height": 900, "deviceScaleFactor": 1, "mobile": where == "phone"}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    scheme_feature = {"name": "prefers-color-scheme", "value": scheme}
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme_feature, still]})
+    browser.get(report.as_uri())
+    return browser.execute_script
+
+
+def column(run, table: int, number: int) -> list[float]:
+    script = """
+    const table = document.querySelectorAll("table")[arguments[0]];
+    return [...table.tBodies[0].rows].map((row) => Number(row.cells[arguments[1]].dataset.sort));
+    """
+    return run(script, table, number)
+
+
+def tip(run) -> str | None:
+    return run("const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText")
+
+
+def pointer_over(browser, selector: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    element = browser.find_element("css selector", selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+    ActionChains(browser).move_to_element(element).perform()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("where", WIDTHS)
+def test_the_page_opens_without_errors_and_fits_the_screen(browser, report, where, scheme):
+    run = opened(browser, report, where, scheme)
+    assert browser.get_log("browser") == []
+    assert run("return document.documentElement.scrollWidth") <= WIDTHS[where]
+    loaded = (
+        "return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length"
+    )
+    assert run(loaded) == 0
+
+
+def test_dark_mode_is_dark(browser, report):
+    script = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    assert sum(opened(browser, report, scheme="light")(script)) > 600
+    assert sum(opened(browser, report, scheme="dark")(script)) < 150
+
+
+def test_pointing_at_a_mark_shows_its_cluster_and_values(browser, report):
+    run = opened(browser, report)
+    pointer_over(browser, "#signature-map use:nth-child(20)")
+    told = tip(run)
+    assert told.startswith("Cluster ")
+    assert "rows" in told
+    assert "temperature" in told
+    assert "<script>alert(1)</script>" in told
+    pointer_over(browser, "h1")
+    assert tip(run) is None
+
+
+def test_a_tap_on_a_phone_shows_values_too(browser, report):
+    run = opened(browser, report, "phone")
+    run("document.querySelector('#signature-map svg').scrollIntoView({block: 'center', behavior: 'instant'})")
+    box = "document.querySelector('#signature-map use:nth-child(5)').getBoundingClientRect()"
+    x, y = run(f"const box = {box}; return [box.x + box.width / 2, box.y + box.height / 2]")
+    browser.execute_cdp_cmd(
+        "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]}
+    )
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert "temperature" in tip(run)
+
+
+def test_arrow_keys_walk_over_the_map(browser, report):
+    from selenium.webdriver import Keys
+
+    run = opened(browser, report)
+    drawing = browser.find_element("css selector", "#signature-map svg")
+    drawing.send_keys(Keys.ARROW_RIGHT)
+    first = tip(run)
+    drawing.send_keys(Keys.ARROW_RIGHT)
+    assert tip(run) != first
+    drawing.send_keys(Keys.ARROW_LEFT)
+    assert tip(run) == first
+
+
+def test_choosing_a_layout_moves_the_marks(browser, report):
+    run = opened(browser, report)
+    places = "return [...document.querySelectorAll('#signature-map use')].map((mark) => mark.style.transform)"
+    before = run(places)
+    browser.find_element("css selector", ".choices button:last-child").click()
+    assert run(places) != before
+    assert "directions" in browser.find_element("id", "map-note").text
+    browser.find_element("css selector", ".choices button:first-child").click()
+    assert [place.split(" scale")[0] for place in run(places)] == [
+        place.split(" scale")[0] for place in before
+    ]
+
+
+def test_choosing_a_cluster_fades_the_others(browser, report):
+    run = opened(browser, report)
+    faded = "return document.querySelectorAll('#signature-map use.faded').length"
+    button = browser.find_element("css selector", "#signature-map .legend button")
+    button.click()
+    assert 0 < run(faded) < 300
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert run(faded) == 0
+
+
+def test_tables_sort_both_ways_at_a_click(browser, report):
+    run = opened(browser, report)
+    header = browser.find_elements("css selector", "table")[0].find_elements("css selector", "th button")[1]
+    header.click()
+    assert column(run, 0, 1) == sorted(column(run, 0, 1), reverse=True)
+    assert browser.find_element("css selector", "[aria-sort=descending]").text.startswith("Rows")
+    header.click()
+    assert column(run, 0, 1) == sorted(column(run, 0, 1))
+
+
+def test_the_heat_map_and_the_matrix_tell_more(browser, report):
+    run = opened(browser, report)
+    pointer_over(browser, "table.heat td")
+    assert "on average" in tip(run)
+    pointer_over(browser, "#similarity-matrix svg")
+    assert "shared leaves" in tip(run)
