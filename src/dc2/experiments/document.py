@@ -1,0 +1,109 @@
+"""A report as chapters of words, tables and figures, written as Markdown or as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from dc2.report.html import Html, figure, image, join, paragraph, table
+from dc2.report.page import Section, page
+
+__all__ = ["Chapter", "Document", "Grid", "Part", "Picture", "to_html", "to_markdown"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: titles of columns and rows of text; the first `n_text` columns hold words, the others numbers."""
+
+    label: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    n_text: int = 1
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: its PNG file and what is to be seen."""
+
+    path: Path
+    caption: str
+
+
+Part: TypeAlias = str | Grid | Picture
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter: a title, a sentence or two, and parts."""
+
+    title: str
+    lead: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    intro: Sequence[str]
+    chapters: Sequence[Chapter]
+
+
+def to_markdown(document: Document, folder: Path | None) -> str:
+    r"""Return a document as Markdown; figures are linked from a folder, and left out without one.
+
+    Examples
+    --------
+    >>> grid = Grid("Scores", ["set", "score"], [["a|b", "1"]])
+    >>> print(to_markdown(Document("Title", ["Hello."], [Chapter("One", "First.", [grid])]), None))
+    # Title
+    <BLANKLINE>
+    Hello.
+    <BLANKLINE>
+    ## One
+    <BLANKLINE>
+    First.
+    <BLANKLINE>
+    | set | score |
+    |---|--:|
+    | a\|b | 1 |
+    <BLANKLINE>
+    """
+    blocks = [f"# {document.title}", *document.intro]
+    for chapter in document.chapters:
+        blocks += [f"## {chapter.title}", chapter.lead]
+        blocks += [text for text in (_markdown(part, folder) for part in chapter.parts) if text]
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_html(document: Document) -> Html:
+    """Return a document as a page that needs nothing but itself."""
+    sections = [
+        Section(chapter.title, chapter.lead, join(*(_html(part) for part in chapter.parts)))
+        for chapter in document.chapters
+    ]
+    return page(document.title, join(*(paragraph(text) for text in document.intro)), sections)
+
+
+def _markdown(part: Part, folder: Path | None) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Picture):
+        if folder is None:
+            return ""
+        return f"![{part.caption}]({part.path.relative_to(folder).as_posix()})"
+    rules = ["---" if column < part.n_text else "--:" for column in range(len(part.head))]
+    lines = [part.head, *part.rows]
+    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([written[0], "|" + "|".join(rules) + "|", *written[1:]])
+
+
+def _html(part: Part) -> Html:
+    if isinstance(part, str):
+        return paragraph(part)
+    if isinstance(part, Picture):
+        return figure(image(part.path.read_bytes(), part.caption, style="max-width:100%"), part.caption)
+    return table(part.head, part.rows, label=part.label, text_columns=range(part.n_text))

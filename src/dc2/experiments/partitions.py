@@ -1,0 +1,47 @@
+"""Experiment 4: accuracy and time of rpfCluster+ by scheme and number of partitions, parallel and one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dc2.experiments.experiment import Experiment, Results
+from dc2.experiments.methods import fit, oracle, paper_rpf, sweep_all
+from dc2.experiments.sets import PAPER_SETS, DataSet
+from dc2.experiments.settings import Settings
+
+__all__ = ["PARTITIONS", "SCHEMES"]
+
+# With one partition there is nothing to divide, so both schemes are the same.
+SCHEMES = ("projection 1", "projection 2", "projection 3", "sampling 2", "sampling 3")
+
+
+def _variants(data_set: str) -> tuple[str, ...]:
+    return SCHEMES
+
+
+def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
+    divide, n_partitions = variant.split()
+    scheme: dict[str, Any] = {"divide": divide, "n_partitions": int(n_partitions)}
+    parallel = fit(paper_rpf(data, seed, settings, **scheme, n_jobs=settings.n_jobs), data)
+    sequential = fit(paper_rpf(data, seed, settings, **scheme, n_jobs=1), data)
+    begin = {**data.describe(), "variant": variant, "seed": seed, **scheme}
+    times = {
+        "seconds": parallel.seconds,
+        "seconds_sequential": sequential.seconds,
+        "compress_seconds": _compress_seconds(parallel.model),
+        "compress_seconds_sequential": _compress_seconds(sequential.model),
+    }
+    rows = [begin | {"selection": "no labels"} | parallel.columns | times | parallel.scores(data)]
+    if data.scored_y is not None:
+        best = oracle(sweep_all(parallel, data, settings))
+        found = {"bandwidth": best.bandwidth, "degenerate": best.degenerate, **best.scores}
+        rows.append(begin | {"selection": "oracle", "floor": data.floor} | found)
+    return {"partitions": rows}
+
+
+def _compress_seconds(model: Any) -> float:
+    """Return the seconds of the stages that partitions can make faster."""
+    return float(model.stage_seconds_["divide"] + model.stage_seconds_["compress"])
+
+
+PARTITIONS = Experiment("partitions", "Schemes and numbers of partitions", PAPER_SETS, _variants, _work)

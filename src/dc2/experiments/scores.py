@@ -1,0 +1,52 @@
+"""Scores of signatures: classes are counted per signature once, then any labelling of signatures is scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.metrics import accuracy_from_table, adjusted_rand_from_table, nmi_from_table
+
+__all__ = ["count_classes", "score", "score_signatures"]
+
+
+def count_classes(y: NDArray[np.intp], ids: NDArray[Any], n_signatures: int) -> NDArray[np.float64]:
+    """Return how many rows of each class each signature stands for, of shape (n_classes, n_signatures).
+
+    Examples
+    --------
+    >>> count_classes(np.array([0, 1, 1]), np.array([0, 0, 1]), 2)
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    n_classes = int(y.max()) + 1
+    cells = y.astype(np.int64) * n_signatures + ids
+    counts = np.bincount(cells, minlength=n_classes * n_signatures)
+    return counts.reshape(n_classes, n_signatures).astype(np.float64)
+
+
+def score_signatures(class_counts: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, float]:
+    """Score clusters of signatures as if every row had taken the cluster of its signature.
+
+    Examples
+    --------
+    >>> score_signatures(np.array([[5.0, 0.0, 4.0], [0.0, 7.0, 0.0]]), np.array([0, 1, 0]))["accuracy"]
+    1.0
+    """
+    return score(np.stack([np.bincount(labels, weights=counts) for counts in class_counts]))
+
+
+def score(table: NDArray[np.float64]) -> dict[str, float]:
+    """Return the scores of a table of classes by clusters.
+
+    Besides accuracy, ARI and NMI, the share of rows in the largest cluster: near 1 it says that the accuracy is
+    that of putting all rows together.
+    """
+    return {
+        "accuracy": accuracy_from_table(table),
+        "ari": adjusted_rand_from_table(table),
+        "nmi": nmi_from_table(table),
+        "largest_cluster": float(table.sum(axis=0).max() / table.sum()),
+    }
