@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t kSharpenRows = 512;
 constexpr double kDirectionGrid = 1048576.0;  // 2^20
+constexpr double kClearlyMore = 1.0 + 0x1p-20;
 constexpr uint64_t kCutStream = 0xD1B54A32D192ED03ull;
 
 double draw_uniform(uint64_t seed, int64_t draw) {
@@ -100,7 +101,7 @@ private:
             sharpen(node);
             project(node);
             const double spread = options_.candidates > 1 ? spread_of(node) : 0.0;
-            if (best.empty() || spread > best_spread) {
+            if (best.empty() || spread > best_spread * kClearlyMore) {
                 best = direction_;
                 best_spread = spread;
                 if (options_.candidates > 1)

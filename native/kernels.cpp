@@ -116,14 +116,14 @@ static inline void insert(T distance, int32_t id, int64_t few, int64_t& held, T*
     ids[at] = id;
 }
 
-// The `few` nearest of a shortlist. By the triangle inequality no candidate farther from the first one than
-// |x - first| + |x - worst held| can enter, and the shortlist is sorted by that distance.
+// The `few` nearest of the shortlist of centre `at`, whose first is the centre itself. By the triangle inequality no
+// candidate farther from it than |x - centre| + |x - worst held| can enter, and the shortlist is sorted by that.
 template <class T, int Chunks>
-static inline void nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int64_t padded, int64_t few, T* distances,
-                           int32_t* ids) {
+static inline void nearest_around(const ScanJob<T>& job, const T* x, int32_t at, int64_t padded, int64_t few,
+                                  T* distances, int32_t* ids) {
     const int64_t chunks = padded / kLanes;
-    const int32_t* candidates = job.shortlist + leaf * job.candidates;
-    const T* gaps = job.gaps + leaf * job.candidates;
+    const int32_t* candidates = job.shortlist + at * job.candidates;
+    const T* gaps = job.gaps + at * job.candidates;
     int64_t held = 0;
     T reach = 0, first = 0, worst = -1;
     for (int64_t k = 0; k < job.candidates; ++k) {
@@ -137,6 +137,27 @@ static inline void nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int6
             reach = (first + std::sqrt(worst)) * T(1.001);
         }
     }
+}
+
+// Walks from the leaf's own centre: tries the shortlist of the centre where it stands, goes to the first that is
+// nearer and starts anew, until none is. A candidate twice as far from here as the row cannot be nearer.
+template <class T, int Chunks>
+static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int64_t padded) {
+    const int64_t chunks = padded / kLanes;
+    int32_t at = leaf;
+    T distance = squared_distance<T, Chunks>(x, job.centres + at * padded, chunks);
+    T reach = T(2.002) * std::sqrt(distance);
+    for (int64_t k = 1; k < job.candidates && !(job.gaps[at * job.candidates + k] > reach); ++k) {
+        const int32_t candidate = job.shortlist[at * job.candidates + k];
+        const T found = squared_distance<T, Chunks>(x, job.centres + candidate * padded, chunks);
+        if (found < distance) {
+            at = candidate;
+            distance = found;
+            reach = T(2.002) * std::sqrt(distance);
+            k = 0;
+        }
+    }
+    return at;
 }
 
 // Exact sums: each term is rounded to a grid so coarse that no addition rounds, the rest to a finer one.
@@ -173,8 +194,6 @@ static int64_t scan_rows(const ScanJob<T>& job) {
     T* buffer = new T[(in_place ? 1 : kRun) * padded]();
     T* zeros = new T[padded]();
     double* off = new double[padded + 2];
-    T own_distance[1];
-    int32_t own_id[1];
     int32_t at[kRun];
     int64_t bad = 0;
     for (int64_t first = 0; first < job.X.rows; first += kRun) {
@@ -214,11 +233,10 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             const T* x = run + r * step;
             int32_t id = ~at[r];
             if (job.shortlist != nullptr) {
-                const bool want_few = job.near_ids != nullptr;
-                int32_t* ids = want_few ? job.near_ids + (first + r) * job.few : own_id;
-                T* distances = want_few ? job.near_distances + (first + r) * job.few : own_distance;
-                nearest<T, Chunks>(job, x, id, padded, want_few ? job.few : 1, distances, ids);
-                id = ids[0];
+                id = nearest<T, Chunks>(job, x, id, padded);
+                if (job.near_ids != nullptr)
+                    nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + (first + r) * job.few,
+                                              job.near_ids + (first + r) * job.few);
             }
             if (job.ids != nullptr) job.ids[first + r] = id;
             if (job.totals != nullptr) {

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from dc2.cluster.clock import StageClock
 from dc2.compress.compress import Compression
 from dc2.compress.lookup import signature_router
+from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
 from dc2.engines import Verbose, engine_for
 from dc2.engines.base import Engine
@@ -31,6 +32,7 @@ from dc2.sources import Block, Source, as_source
 from dc2.sources.estimator import source_for
 from dc2.spectral import SpectralResult, spectral_clustering
 
+
 @dataclass(frozen=True, eq=False)
 class Seeds:
     """The seed sequences of a fit."""
@@ -40,9 +42,9 @@ class Seeds:
     assign: SeedSequence
 
     @classmethod
-    def of(cls, random_state: RandomStateLike) -> Seeds:
+    def of(cls, sequence: SeedSequence) -> Seeds:
         """Spawn them."""
-        return cls(*seed_sequence(random_state).spawn(3))
+        return cls(*seed_sequence(sequence).spawn(3))
 
 
 class SignatureClusterer(
@@ -68,7 +70,9 @@ class SignatureClusterer(
         """Return the signatures of a source."""
 
     @abstractmethod
-    def _similarity(self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds) -> NDArray[Any]:
+    def _similarity(
+        self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
+    ) -> NDArray[Any]:
         """Return the similarity of signature points."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
@@ -88,7 +92,7 @@ class SignatureClusterer(
         clock = StageClock(self.verbose)
         clock.enter("divide")
         engine = engine_for(source, self.n_jobs, self.block_bytes, clock)
-        seeds = Seeds.of(self.random_state)
+        seeds = self._new_seeds()
         compression = self._compress(source, engine, seeds)
         self._check_row_count(compression.n_rows)
         clock.enter("conquer")
@@ -97,7 +101,7 @@ class SignatureClusterer(
         self.n_rows_in_ = compression.n_rows
         self._conquer(compression.signatures, seeds)
         clock.enter("populate")
-        self._labels = None if compression.ids is None else self._label_of_id()[compression.ids]
+        self._ids = compression.ids
         clock.stop()
         self.stage_seconds_ = clock.seconds
         return self
@@ -119,9 +123,9 @@ class SignatureClusterer(
             del self.feature_names_in_
         self.n_features_in_ = signatures.points.shape[1]
         self.n_rows_in_ = len(signatures)
-        seeds = Seeds.of(self.random_state)
+        seeds = self._new_seeds()
         self._router, self._signature_of_id = signature_router(signatures.points, seeds.compress)
-        self._labels = None
+        self._ids = None
         self._conquer(signatures, seeds)
         return self
 
@@ -136,10 +140,10 @@ class SignatureClusterer(
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            For a source that is not in memory, an iterator of such arrays, block by block.
+            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection a
+            lazy Dask array with the same chunks.
         """
-        label_of_id = self._label_of_id()
-        return self._populated(X, lambda block, ids: label_of_id[ids])
+        return self._populated(X, self._label_of_id())
 
     def predict_to(
         self, X: Any, path: str | os.PathLike[str], *, id_columns: str | list[str] = (), column: str = "label"
@@ -167,7 +171,9 @@ class SignatureClusterer(
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         fitted = getattr(self, "feature_names_in_", None)
         wanted = [name for name in fitted] if fitted is not None and not isinstance(X, Source) else None
-        rows = X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
+        rows = (
+            X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
+        )
         return write_labels(path, self.labelled_blocks(rows), column)
 
     def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
@@ -178,31 +184,34 @@ class SignatureClusterer(
         X : data frame, path, Source, ... as in `fit`
             The rows, with columns as the model knows them.
         """
-        label_of_id = self._label_of_id()
         source = source_for(self, X, reset=False)
+        lookup = Lookup(self._router, self._label_of_id(), source.feature_names)
         engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
 
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
-            return label_of_id[self._router.assign(block.X, source.feature_names, block.start)], block.extra
+            return lookup(block), block.extra
 
         return engine.map(label, source, stage="populate")
 
     def transform(self, X: Any) -> Any:
         """Return the spectral embedding of each row's signature, of shape (n_rows, n_clusters)."""
         check_is_fitted(self)
-        embedding = self.embedding_ if self._signature_of_id is None else self.embedding_[self._signature_of_id]
-        return self._populated(X, lambda block, ids: embedding[ids])
+        embedding = (
+            self.embedding_ if self._signature_of_id is None else self.embedding_[self._signature_of_id]
+        )
+        return self._populated(X, embedding)
 
     @property
     def labels_(self) -> NDArray[np.int32]:
         """The cluster of each training row."""
         check_is_fitted(self)
-        if self._labels is None:
+        ids: NDArray[np.int32] | None = getattr(self, "_ids", None)
+        if ids is None:
             raise AttributeError(
-                "labels_ is kept for rows in memory only. Use predict_to(source, path) to write the label of each row, "
-                "or predict(source) for blocks of labels."
+                "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
+                "predict_to(source, path) to write the label of each row."
             )
-        return self._labels
+        return self._label_of_id()[ids]
 
     @property
     def distortion_(self) -> float:
@@ -213,11 +222,12 @@ class SignatureClusterer(
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def _saved_state(self) -> dict[str, Any]:
-        return super()._saved_state() | {"_labels": None}
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "signature_labels_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
+        return {name: value for name, value in super().__getstate__().items() if name != "_ids"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -225,16 +235,17 @@ class SignatureClusterer(
         tags.non_deterministic = False
         return tags
 
-    def _populated(self, X: Any, answer: Any) -> Any:
-        check_is_fitted(self)
+    def _new_seeds(self) -> Seeds:
+        sequence = seed_sequence(self.random_state)
+        self._seed_of_fit = sequence.state  # plain numbers, which unlike a sequence can be saved anywhere
+        return Seeds.of(sequence)
+
+    def _seeds_of_fit(self) -> Seeds:
+        return Seeds.of(SeedSequence(**self._seed_of_fit))
+
+    def _populated(self, X: Any, answer_of_id: NDArray[Any]) -> Any:
         source = source_for(self, X, reset=False)
-        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
-
-        def populate(block: Block) -> Any:
-            return answer(block, self._router.assign(block.X, source.feature_names, block.start))
-
-        blocks = engine.map(populate, source, stage="populate")
-        return np.concatenate(list(blocks)) if source.in_memory else blocks
+        return populated(source, self._router, answer_of_id, self.n_jobs, self.block_bytes, self.verbose)
 
     def _label_of_id(self) -> NDArray[np.int32]:
         check_is_fitted(self)
@@ -249,44 +260,54 @@ class SignatureClusterer(
             weights = weights * (len(weights) / weights.sum())
         result = self._cluster(points, weights, seeds)
         self.signatures_ = signatures
+        self._keep(result)
+
+    def _keep(self, result: SpectralResult) -> None:
         self.signature_labels_ = result.labels
         self.eigenvalues_ = result.eigenvalues
         self.embedding_ = result.embedding
 
-    def _cluster(self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds) -> SpectralResult:
+    def _cluster(
+        self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
+    ) -> SpectralResult:
         similarity = self._similarity(points, weights, seeds)
-        n_clusters = self._reachable_clusters(points)
+        n_clusters = self._reachable_clusters(points, self.n_clusters)
         return spectral_clustering(
             similarity, n_clusters, assign=self.assign, weights=weights, random_state=seeds.assign
         )
 
     def _check_common_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, low=1)
         check_integer("n_signatures", self.n_signatures, low=1)
         check_choice("assign", self.assign, ("kmeans", "ncut"))
-        if self.n_signatures < self.n_clusters:
+        fewest = self._fewest_clusters()
+        if self.n_signatures < fewest:
             raise ParameterError(
-                f"n_signatures={self.n_signatures} cannot make n_clusters={self.n_clusters} clusters: use at least as "
-                "many signatures as clusters, better many times more."
+                f"n_signatures={self.n_signatures} cannot make n_clusters={fewest} clusters: use at least as many "
+                "signatures as clusters, better many times more."
             )
+
+    def _fewest_clusters(self) -> int:
+        """Return the smallest number of clusters that is asked for, or raise if that is impossible."""
+        return check_integer("n_clusters", self.n_clusters, low=1)
 
     def _check_row_count(self, n_rows: int | None) -> None:
-        if n_rows is not None and n_rows < self.n_clusters:
+        fewest = self._fewest_clusters()
+        if n_rows is not None and n_rows < fewest:
             raise InputError(
-                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}: fewer rows than clusters."
+                f"n_samples={n_rows} should be >= n_clusters={fewest}: fewer rows than clusters."
             )
 
-    def _reachable_clusters(self, points: NDArray[Any]) -> int:
-        """Return the number of clusters, or of distinct points where there are fewer."""
-        distinct = len(np.unique(points, axis=0)) if len(points) < 4 * self.n_clusters else len(points)
-        if distinct < self.n_clusters:
+    def _reachable_clusters(self, points: NDArray[Any], wanted: int) -> int:
+        """Return the number of clusters wanted, or of distinct points where there are fewer."""
+        distinct = len(np.unique(points, axis=0)) if len(points) < 4 * wanted else len(points)
+        if distinct < wanted:
             warnings.warn(
                 f"the rows make only {distinct} distinct signatures, so there are {distinct} clusters and not "
-                f"n_clusters={self.n_clusters}: rows that are equal cannot be told apart.",
+                f"n_clusters={wanted}: rows that are equal cannot be told apart.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return min(distinct, int(self.n_clusters))
+        return min(distinct, wanted)
 
 
 def _named(X: Any) -> bool:

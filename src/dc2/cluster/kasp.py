@@ -32,7 +32,9 @@ class CentreRouter:
 
     centres: NDArray[Any]
 
-    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
+    def assign(
+        self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
+    ) -> NDArray[np.int32]:
         """Return the nearest centre of each row."""
         raise_if_not_finite(X, names, start)
         nearest, _ = pairwise_distances_argmin_min(X.astype(self.centres.dtype, copy=False), self.centres)
@@ -90,13 +92,19 @@ class KASP(RASP):
         return Compression(router, means_of(block.X, weights, ids, centres), ids, len(ids))  # type: ignore[arg-type]
 
 
-def kmeans_centres(X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence) -> NDArray[Any]:
+def kmeans_centres(
+    X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence
+) -> NDArray[Any]:
     """Return the centres of K-means, in two stages if the rows are many."""
     first_seed, second_seed, sample_seed = (int(seed) for seed in seeds.generate_state(3))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres is checked elsewhere
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer distinct rows than centres is checked elsewhere
         if len(X) <= TWO_STAGES_ABOVE:
-            only = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed).fit(X, sample_weight=weights)
+            only = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed).fit(
+                X, sample_weight=weights
+            )
             return np.asarray(only.cluster_centers_)
         size = max(n_centres, int(FIRST_SHARE * len(X)))
         sampled = np.sort(np.random.default_rng(sample_seed).choice(len(X), size, replace=False))
@@ -118,5 +126,7 @@ def means_of(
     for start in range(0, len(X), 100_000):
         rows = slice(start, start + 100_000)
         off = X[rows].astype(np.float64) - points[ids[rows]]
-        spread += np.bincount(ids[rows], weights[rows] * np.einsum("ij,ij->i", off, off), minlength=len(centres))
+        spread += np.bincount(
+            ids[rows], weights[rows] * np.einsum("ij,ij->i", off, off), minlength=len(centres)
+        )
     return Signatures(points, total, spread / safe)

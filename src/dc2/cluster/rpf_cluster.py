@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import Seeds, SignatureClusterer
+from dc2.cluster.base import Seeds, SignatureClusterer, conquered_points
 from dc2.compress.compress import Compression, Plan, compress
 from dc2.compress.compressor import make_plan
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
+from dc2.errors import ParameterError
+from dc2.kernels.bandwidth import choose_bandwidth, choose_n_clusters, most_clusters, spectra
 from dc2.kernels.rpf import rpf_similarity
 from dc2.parameters import check_integer, check_positive
 from dc2.random import RandomStateLike
 from dc2.sources import Source
-from dc2.spectral import Assign
+from dc2.spectral import Assign, SpectralResult, spectral_clustering
 from dc2.trees import RPForest
 from dc2.trees.forest import forest_leaf_size
 from dc2.trees.tree import Cut
@@ -32,8 +35,9 @@ class RPFCluster(SignatureClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int, "auto" or (low, high), default=8
+        Number of clusters. "auto" chooses one, also 1, up to 50 (fewer where signatures are few); a pair bounds the
+        choice.
     n_signatures : int, default=1000
         Number of signatures. More see finer shapes; time and memory of conquer grow with the cube and the square.
     n_partitions, divide, cut, sharpen, populate, refine, scale, sample_size
@@ -44,9 +48,10 @@ class RPFCluster(SignatureClusterer):
     forest_leaf_size : float or "auto", default="auto"
         A node of the forest with fewer signatures is not split. "auto" is a twentieth of the signatures within 5 and
         30; the paper has 30.
-    bandwidth : float, default=0.05
+    bandwidth : float or "auto", default="auto"
         The b of the similarity exp((s - 1) / b), s being the share of trees in which two signatures share a leaf.
-        Smaller sees finer structure. The paper's beta is b * n_trees.
+        Smaller sees finer structure. "auto" takes, of eight between 0.02 and 0.15, the largest whose relative
+        eigengap after the k-th eigenvalue is at least half of the best. The paper's beta is b * n_trees.
     assign : {"kmeans", "ncut"}, default="kmeans"
         From eigenvectors to clusters: K-means on normalized rows (Ng, Jordan, Weiss), or recursive normalized cuts
         (Shi, Malik), as the paper's authors do.
@@ -73,6 +78,16 @@ class RPFCluster(SignatureClusterer):
         Its spectral embedding.
     eigenvalues_ : ndarray
         Leading eigenvalues of the normalized similarity, descending; a gap after the k-th speaks for k clusters.
+    bandwidth_ : float
+        The bandwidth in use.
+    bandwidth_path_ : dict of two arrays
+        "bandwidth" and "score": what was considered, and its relative eigengap; with ``bandwidth="auto"`` only.
+    n_clusters_ : int
+        The number of clusters found.
+    n_clusters_path_ : dict of two arrays
+        "n_clusters" and "score": what was considered; with an automatic number only. One cluster scores 1.5.
+    n_clusters_confidence_ : float
+        How far the best number is ahead of the next, 0 to 1: 0 is a tie, above 0.5 the best scores twice as much.
     distortion_ : float
         Mean squared distance of a row to its signature.
     stage_seconds_ : dict
@@ -104,7 +119,7 @@ class RPFCluster(SignatureClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] | tuple[int, int] = 8,
         *,
         n_signatures: int = 1000,
         n_partitions: int = 1,
@@ -116,7 +131,7 @@ class RPFCluster(SignatureClusterer):
         scale: Literal["standard", "robust", "unit"] | None = None,
         n_trees: int = 800,
         forest_leaf_size: float | Literal["auto"] = "auto",
-        bandwidth: float = 0.05,
+        bandwidth: float | Literal["auto"] = "auto",
         assign: Assign = "kmeans",
         weighted: bool = False,
         sample_size: int | Literal["auto"] | None = "auto",
@@ -149,7 +164,8 @@ class RPFCluster(SignatureClusterer):
         self._check_common_parameters()
         self._plan()
         check_integer("n_trees", self.n_trees, low=1)
-        check_positive("bandwidth", self.bandwidth)
+        if not self._automatic(self.bandwidth):
+            check_positive("bandwidth", self.bandwidth)
         forest_leaf_size(self.forest_leaf_size, 1)
 
     def _plan(self) -> Plan:
@@ -170,9 +186,24 @@ class RPFCluster(SignatureClusterer):
     def _compress(self, source: Source, engine: Engine, seeds: Seeds) -> Compression:
         return compress(source, engine, self._plan(), seeds.compress, usable_threads(self.n_jobs))
 
-    def _similarity(
+    def _fewest_clusters(self) -> int:
+        if self._automatic(self.n_clusters):
+            return 1
+        if isinstance(self.n_clusters, tuple | list):
+            if len(self.n_clusters) != 2:
+                raise ParameterError(f"n_clusters as a range is a pair (low, high); got {self.n_clusters!r}.")
+            low = check_integer("the first of n_clusters", self.n_clusters[0], low=1)
+            check_integer("the second of n_clusters", self.n_clusters[1], low=low)
+            return low
+        return super()._fewest_clusters()
+
+    @staticmethod
+    def _automatic(value: Any) -> bool:
+        return isinstance(value, str) and value == "auto"
+
+    def _cluster(
         self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
-    ) -> NDArray[np.float64]:
+    ) -> SpectralResult:
         forest = RPForest.grow(
             points,
             self.n_trees,
@@ -181,4 +212,75 @@ class RPFCluster(SignatureClusterer):
             n_jobs=self.n_jobs,
             rng=seeds.kernel,
         )
-        return rpf_similarity(forest.counts(n_jobs=self.n_jobs), self.n_trees, self.bandwidth)
+        # Two bytes a count: kept, so that other numbers of clusters and bandwidths need no new forest.
+        self._counts = forest.counts(n_jobs=self.n_jobs).astype(np.min_scalar_type(self.n_trees))
+        self._conquer_weights = weights
+        return self._spectral(points, self.n_clusters, self.bandwidth, seeds)
+
+    def _spectral(
+        self, points: NDArray[Any], n_clusters: Any, bandwidth: Any, seeds: Seeds
+    ) -> SpectralResult:
+        """Choose what is to be chosen, and cluster the signatures."""
+        weights = self._conquer_weights
+        for name in ("bandwidth_path_", "n_clusters_path_", "n_clusters_confidence_"):
+            vars(self).pop(name, None)
+        low, high = self._range(n_clusters, len(points))
+        if self._automatic(bandwidth) or low < high:
+            every = np.ones(len(points)) if weights is None else weights
+            found = spectra(self._counts, self.n_trees, min(high + 1, len(points)), every, self.n_jobs)
+            if low < high:
+                low, scores = choose_n_clusters(found, low, high)
+                self.n_clusters_path_ = {
+                    "n_clusters": np.arange(high - len(scores) + 1, high + 1),
+                    "score": scores,
+                }
+                ahead = np.sort(scores)[::-1]
+                self.n_clusters_confidence_ = float(max(0.0, 1.0 - max(ahead[1], 0.0) / ahead[0]))
+            if self._automatic(bandwidth):
+                bandwidth, scores = choose_bandwidth(found, low)
+                self.bandwidth_path_ = {"bandwidth": found.bandwidths, "score": scores}
+        self.bandwidth_ = float(bandwidth)
+        self.n_clusters_ = self._reachable_clusters(points, low)
+        return spectral_clustering(
+            rpf_similarity(self._counts, self.n_trees, self.bandwidth_),
+            self.n_clusters_,
+            assign=self.assign,
+            weights=weights,
+            random_state=seeds.assign,
+        )
+
+    def _range(self, n_clusters: Any, n_points: int) -> tuple[int, int]:
+        if self._automatic(n_clusters):
+            return 1, most_clusters(n_points)
+        if isinstance(n_clusters, tuple | list):
+            return int(n_clusters[0]), min(int(n_clusters[1]), n_points)
+        return int(n_clusters), int(n_clusters)
+
+    def recluster(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
+        """Cluster the signatures anew, without the rows: in a fraction of a second, also on a loaded model.
+
+        Parameters
+        ----------
+        n_clusters : int, "auto", (low, high) or None
+            None keeps the parameter as it is.
+        bandwidth : float, "auto" or None
+            None keeps the parameter as it is.
+
+        Returns
+        -------
+        self
+            ``labels_``, `predict` and all else now speak of the new clusters; the parameters are set to what was given.
+        """
+        check_is_fitted(self)
+        before = (self.n_clusters, self.bandwidth)
+        self.n_clusters = before[0] if n_clusters is None else n_clusters
+        self.bandwidth = before[1] if bandwidth is None else bandwidth
+        try:
+            self._check_parameters()
+            self._check_row_count(len(self.signatures_))
+        except ValueError:
+            self.n_clusters, self.bandwidth = before
+            raise
+        points = conquered_points(self.signatures_)
+        self._keep(self._spectral(points, self.n_clusters, self.bandwidth, self._seeds_of_fit()))
+        return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dc2.compress.divide import Division, grow_trees
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sample import Sample, take_sample
+from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import Sums, grids
 from dc2.core.reference import hash_at
@@ -24,7 +26,6 @@ from dc2.sources import Block, Source, as_source
 SAMPLED_PER_SIGNATURE = 256
 SAMPLE_BYTES = 256 * 2**20
 SHORTLIST = 32
-REFINE_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Plan:
     sample_size: int | str | None
     populate: str
     refine: int
+    scale: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,44 +54,77 @@ def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_
     """Sample, grow, route every row and add it up per leaf."""
     sample_seeds, tree_seeds, deal_seeds = seeds.spawn(3)
     sample_seed, deal_seed = tree_seed(sample_seeds), tree_seed(deal_seeds)
-    sample = take_sample(source, engine, sample_rows_wanted(plan, source), sample_seed)
-    router = place_cuts(sample, plan, tree_seeds, deal_seed, n_threads)
-    sums, ids = add_up(source, engine, router, grids(sample.X, sample.total_weight), sample.n_rows)
+    size = sample_rows_wanted(plan, source.n_features, source.dtype, source.n_rows)
+    sample = take_sample(source, engine, size, sample_seed)
+    router, sample, reach = place_cuts(sample, plan, tree_seeds, deal_seed, n_threads)
+    sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
     signatures = signatures_of(router, sums, sample, plan, sample_seed, n_threads)
     return Compression(router, signatures, ids, sample.n_rows)
 
 
-def sample_rows_wanted(plan: Plan, source: Source) -> int:
+def sample_rows_wanted(plan: Plan, n_features: int, dtype: np.dtype[Any], n_rows: int | None) -> int:
     """Return how many rows place the cuts."""
     if plan.sample_size is None:
         return 2**62
     if plan.sample_size != "auto":
         return int(plan.sample_size)
-    affordable = max(1, SAMPLE_BYTES // (source.n_features * source.dtype.itemsize))
-    signatures = plan.division.n_signatures
-    if signatures is None:
-        assert plan.division.leaf_size is not None
-        signatures = (
-            affordable if source.n_rows is None else int(np.ceil(2 * source.n_rows / plan.division.leaf_size))
-        )
-    return min(affordable, SAMPLED_PER_SIGNATURE * signatures)
+    affordable = SAMPLE_BYTES // (n_features * dtype.itemsize)
+    if plan.division.n_signatures is not None:
+        # A sample cannot give more signatures than it has rows.
+        affordable = max(affordable, plan.division.n_signatures)
+        return min(affordable, SAMPLED_PER_SIGNATURE * plan.division.n_signatures)
+    assert plan.division.leaf_size is not None
+    most_leaves = np.inf if n_rows is None else 2 * n_rows / plan.division.leaf_size
+    return max(1, int(min(affordable, SAMPLED_PER_SIGNATURE * np.ceil(most_leaves))))
 
 
-def place_cuts(sample: Sample, plan: Plan, seeds: SeedSequence, deal_seed: int, n_threads: int) -> Router:
-    """Grow the trees on the sample, and find the centre of every leaf."""
-    trees = grow_trees(sample, plan.division, seeds, deal_seed, n_threads)
-    n_leaves = sum(tree.n_leaves for tree in trees)
-    rough = Router(trees, np.zeros((n_leaves, sample.X.shape[1]), sample.X.dtype), deal_seed=deal_seed)
-    rough = replace(
-        rough, centres=rough.centres + sample.X.mean(axis=0, dtype=np.float64).astype(sample.X.dtype)
-    )
-    router = replace(rough, centres=_means(rough, sample, n_threads))
-    if plan.populate == "leaf" or len(trees) > 1:
-        return router
-    router = with_shortlist(router, SHORTLIST)
-    for _ in range(plan.refine):
-        router = with_shortlist(replace(router, centres=_means(router, sample, n_threads)), SHORTLIST)
-    return router
+def place_cuts(
+    sample: Sample, plan: Plan, seeds: SeedSequence, deal_seed: int, n_threads: int
+) -> tuple[Router, Sample, NDArray[np.float64]]:
+    """Grow the trees on the sample and find the centre of every leaf.
+
+    Returns the router, the scaled sample, and how far rows lie from their centre in each column, for `grids`.
+    """
+    scaling = learn_scaling(plan.scale, sample.X, sample.weights)
+    if scaling is not None:
+        sample = replace(sample, X=scaling.apply(sample.X))
+    trees, leaf = grow_trees(sample, plan.division, seeds, deal_seed, n_threads)
+    centres = _first_rows(sample.X, leaf)
+    reach = _reach(sample.X, centres, leaf, n_threads)
+    router = Router(trees, centres, deal_seed=deal_seed, scaling=scaling)
+    router = replace(router, centres=_means(router, sample, reach, n_threads))
+    if plan.populate == "nearest" and len(trees) == 1:
+        router = with_shortlist(router, SHORTLIST)
+        for _ in range(plan.refine):
+            router = with_shortlist(
+                replace(router, centres=_means(router, sample, reach, n_threads)), SHORTLIST
+            )
+    return router, sample, reach
+
+
+def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
+    """Return the first row of each leaf."""
+    first = np.empty(int(leaf.max()) + 1, np.intp)
+    first[leaf[::-1]] = np.arange(len(leaf))[::-1]  # of several values for one place the last one stays
+    rows: NDArray[Any] = X[first]
+    return rows
+
+
+def _reach(
+    X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_threads: int
+) -> NDArray[np.float64]:
+    """Return how far rows lie from the centre of their leaf, at most, in each column.
+
+    Where no row is off its centre, so thin is the sample, it is how far rows lie from each other.
+    """
+
+    def farthest(block: Block) -> NDArray[Any]:
+        off: NDArray[Any] = np.abs(block.X - centres[leaf[block.start : block.stop]]).max(axis=0)
+        return off
+
+    blocks = ThreadEngine(n_threads).map(farthest, as_source(X), stage="divide")
+    reach: NDArray[np.float64] = np.max(list(blocks), axis=0).astype(np.float64)
+    return reach if reach.any() else np.ptp(X, axis=0).astype(np.float64)
 
 
 def add_up(
@@ -107,7 +142,7 @@ def add_up(
             ids[block.start : block.stop] = block_ids
         return sums, len(block.X)
 
-    for sums, rows in engine.map(add_block, source, stage="compress"):
+    for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
         total.add(sums)
         seen += rows
     if seen != n_rows:
@@ -116,6 +151,14 @@ def add_up(
             "each time."
         )
     return total, ids
+
+
+def _added(parts: Sequence[tuple[Sums, int]]) -> tuple[Sums, int]:
+    """Add up the sums and the row counts of several blocks."""
+    total = Sums.zeros(*parts[0][0].shape)
+    for sums, _ in parts:
+        total.add(sums)
+    return total, sum(rows for _, rows in parts)
 
 
 def signatures_of(
@@ -132,7 +175,7 @@ def signatures_of(
 
 def _members(router: Router, sample: Sample, sample_seed: int, n_threads: int) -> NDArray[Any]:
     """Return the row with the smallest hash in each leaf: the sample, having the smallest hashes, holds it."""
-    _, ids = _scan_sample(router, sample, n_threads)
+    _, ids = _scan_sample(router, sample, np.ones(router.n_features), n_threads)
     order = np.lexsort((hash_at(sample_seed, sample.rows), ids))
     leaves, first = np.unique(ids[order], return_index=True)
     points = router.centres.copy()
@@ -140,15 +183,18 @@ def _members(router: Router, sample: Sample, sample_seed: int, n_threads: int) -
     return points
 
 
-def _means(router: Router, sample: Sample, n_threads: int) -> NDArray[Any]:
+def _means(router: Router, sample: Sample, reach: NDArray[np.float64], n_threads: int) -> NDArray[Any]:
     """Return the mean of the sampled rows of each signature."""
-    sums, _ = _scan_sample(router, sample, n_threads)
+    sums, _ = _scan_sample(router, sample, reach, n_threads)
     means, _ = sums.means_and_spread(router.centres)
     return means.astype(router.dtype)
 
 
-def _scan_sample(router: Router, sample: Sample, n_threads: int) -> tuple[Sums, NDArray[np.int32]]:
-    magic = grids(sample.X, sample.weight)
+def _scan_sample(
+    router: Router, sample: Sample, reach: NDArray[np.float64], n_threads: int
+) -> tuple[Sums, NDArray[np.int32]]:
+    router = replace(router, scaling=None)  # the sample is scaled already
+    magic = grids(reach, sample.weight)
     source = as_source(sample.X, sample_weight=sample.weights)
 
     def add_block(block: Block) -> tuple[Sums, NDArray[np.int32]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,20 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress.compress import Compression, Plan, compress
 from dc2.compress.divide import Division
+from dc2.compress.populate import populated
+from dc2.compress.scaling import SCALES
 from dc2.compress.signatures import Signatures
 from dc2.compress.stream import Stream
 from dc2.core.reference import CUTS
-from dc2.engines import DEFAULT_BLOCK_BYTES, engine_for
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
+from dc2.model_file import SaveMixin
 from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources import Source
 from dc2.sources.estimator import source_for
-from dc2.trees.tree import Cut
+from dc2.trees.tree import NO_LIMIT, Cut
 
 
-class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Compressor(SaveMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Compress rows to signatures by recursive random projections.
 
     A tree of random cuts divides the rows; the rows of each leaf become one point, their mean. About 1000 signatures
@@ -55,6 +57,9 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         around its leaf, after `refine` steps of K-means on the sample; less distortion for more time.
     refine : int, default=5
         K-means steps on the sample with ``populate="nearest"``.
+    scale : {None, "standard", "robust", "unit"}, default=None
+        Scaling of columns, learned from the sample: by mean and standard deviation, by median and quartile distance,
+        or each row to length 1. Signatures, spread and distortion are then in scaled units.
     sample_size : "auto", int or None, default="auto"
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
@@ -64,8 +69,8 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the directions and the sample.
-    verbose : int, default=0
-        1 shows the stages as a bar on a terminal.
+    verbose : int or callable, default=0
+        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -119,11 +124,12 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         signature: Literal["centroid", "member"] = "centroid",
         populate: Literal["leaf", "nearest"] = "leaf",
         refine: int = 5,
+        scale: Literal["standard", "robust", "unit"] | None = None,
         sample_size: int | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
         random_state: RandomStateLike = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
         self.n_signatures = n_signatures
         self.leaf_size = leaf_size
@@ -134,6 +140,7 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.signature = signature
         self.populate = populate
         self.refine = refine
+        self.scale = scale
         self.sample_size = sample_size
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
@@ -145,7 +152,7 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame, path, list of paths, glob, callable or Source
+        X : array-like, data frame, path, list of paths, glob, callable, Dask array or data frame, or Source
             The rows.
         y : ignored
         sample_weight : array-like of shape (n_rows,), str or None
@@ -155,16 +162,17 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         source = source_for(self, X, reset=True, sample_weight=sample_weight)
         engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
         seeds = seed_sequence(self.random_state)
-        self._stream: Stream | None = None
         self._store(compress(source, engine, plan, seeds, usable_threads(self.n_jobs)))
+        self._stream: Stream | None = None
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Compressor:
         """Add rows of a stream.
 
-        The first rows are held (up to the size of the sample that `fit` would take) until there are enough to place
-        the cuts; later rows are routed and added up. Signatures are right at any time, but since the cuts are placed
-        by the first rows, the result is not that of `fit` on all rows.
+        The first rows are held until there are as many as the sample that `fit` would take; these place the cuts, and
+        later rows are routed and added up. Signatures are right at any time and do not depend on how the stream is
+        cut up, but since its first rows place the cuts, the result is not that of `fit` on all rows. `leaf_size`
+        counts rows of those held. A call after `fit` begins a new stream.
 
         Parameters
         ----------
@@ -175,16 +183,18 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Their weights.
         """
         plan = self._plan()
-        first = getattr(self, "_stream", None) is None
-        source = source_for(self, X, reset=first, sample_weight=sample_weight)
-        if first:
-            self._stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
-        assert self._stream is not None
-        for block in source.blocks(self.block_bytes):
-            self._stream.add(block, source)
+        stream: Stream | None = getattr(self, "_stream", None)
+        source = source_for(self, X, reset=stream is None, sample_weight=sample_weight)
+        if stream is None:
+            stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
+        # Rows in memory are taken whole or not at all.
+        check_integer("block_bytes", self.block_bytes, low=1)
+        for block in source.blocks(NO_LIMIT if source.in_memory else self.block_bytes):
+            stream.add(block, source)
+        self._stream = stream
         return self
 
-    def apply(self, X: Any) -> NDArray[np.int32] | Iterator[NDArray[np.int32]]:
+    def apply(self, X: Any) -> Any:
         """Return the number of each row's signature.
 
         Parameters
@@ -195,17 +205,30 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            For a source that is not in memory, an iterator of such arrays, block by block.
+            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection
+            a lazy Dask array with the same chunks.
+        """
+        return self.look_up(X, None)
+
+    def transform(self, X: Any) -> Any:
+        """Return the signature point of each row, in the form in which `apply` returns numbers."""
+        check_is_fitted(self)
+        return self.look_up(X, self.signatures_.points)
+
+    def look_up(self, X: Any, table: NDArray[Any] | None) -> Any:
+        """Return for each row the line of a table that belongs to its signature, or, without a table, its number.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+        table : ndarray of shape (n_signatures, ...) or None
+            Whatever is known of the signatures, such as their labels.
         """
         check_is_fitted(self)
         source = source_for(self, X, reset=False)
-        return assigned(source, self._compression().router, self.n_jobs, self.block_bytes, self.verbose)
-
-    def transform(self, X: Any) -> Any:
-        """Return the signature point of each row; blocks of them for a source that is not in memory."""
-        ids = self.apply(X)
-        points = self.signatures_.points
-        return points[ids] if isinstance(ids, np.ndarray) else (points[block] for block in ids)
+        router = self._compression().router
+        return populated(source, router, table, self.n_jobs, self.block_bytes, self.verbose)
 
     @property
     def signatures_(self) -> Signatures:
@@ -244,6 +267,12 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first.")
         return self._compressed
 
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what was learned; of a stream, what it has come to, which cannot be added to when it is loaded."""
+        state = super()._saved_state()
+        state.pop("_stream", None)
+        return state | {"_compressed": replace(self._compression(), ids=None)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_compressed") or getattr(self, "_stream", None) is not None
 
@@ -256,7 +285,7 @@ class Compressor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _plan(self) -> Plan:
         return make_plan(
             self.n_signatures, self.leaf_size, self.n_partitions, self.divide, self.cut, self.sharpen,
-            self.signature, self.populate, self.refine, self.sample_size,
+            self.signature, self.populate, self.refine, self.sample_size, self.scale,
         )  # fmt: skip
 
 
@@ -271,6 +300,7 @@ def make_plan(
     populate: str,
     refine: int,
     sample_size: int | str | None,
+    scale: str | None = None,
 ) -> Plan:
     """Check the parameters of compression, before any work, and put them together."""
     if (n_signatures is None) == (leaf_size is None):
@@ -293,23 +323,19 @@ def make_plan(
     check_choice("signature", signature, ("centroid", "member"))
     check_choice("populate", populate, ("leaf", "nearest"))
     check_integer("refine", refine, low=0)
+    check_choice("scale", scale, SCALES)
     if sample_size is not None and sample_size != "auto":
-        check_integer("sample_size", sample_size, low=1)
+        sampled = check_integer("sample_size", sample_size, low=1)
+        if n_signatures is not None and sampled < n_signatures:
+            raise ParameterError(
+                f"sample_size={sample_size} rows cannot place the cuts of n_signatures={n_signatures}; take at least "
+                "as many rows as signatures, better a hundred times as many, or 'auto'."
+            )
     return Plan(
         Division(n_signatures, leaf_size, n_partitions, divide, cut, sharpen),
         signature,
         sample_size,
         populate,
         refine,
+        scale,
     )
-
-
-def assigned(
-    source: Source, router: Any, n_jobs: int | None, block_bytes: int, verbose: int
-) -> NDArray[np.int32] | Iterator[NDArray[np.int32]]:
-    """Return the signature of every row of a source: an array if the rows lie in memory, else blocks."""
-    engine = engine_for(source, n_jobs, block_bytes, verbose)
-    blocks = engine.map(
-        lambda block: router.assign(block.X, source.feature_names, block.start), source, stage="populate"
-    )
-    return np.concatenate(list(blocks)) if source.in_memory else blocks

@@ -17,6 +17,8 @@ from dc2.errors import ParameterError
 from dc2.random import seed_sequence, tree_seed
 from dc2.trees.tree import NO_LIMIT, RPTree, graft, grow_on
 
+_Grown = tuple[RPTree, NDArray[np.int32]]  # a tree, and the leaf of each row it was grown on
+
 
 @dataclass(frozen=True)
 class Division:
@@ -34,6 +36,7 @@ class Division:
 class _Part:
     """Some rows of the sample, and the seed of the tree that will divide them."""
 
+    rows: NDArray[np.intp]
     X: NDArray[Any]
     weights: NDArray[np.float64] | None
     seed: int
@@ -45,20 +48,31 @@ class _Part:
 
 def grow_trees(
     sample: Sample, division: Division, seeds: SeedSequence, deal_seed: int, n_threads: int
-) -> tuple[RPTree, ...]:
-    """Return the tree of all partitions (projection), or a tree for each (sampling)."""
+) -> tuple[tuple[RPTree, ...], NDArray[np.int32]]:
+    """Return the tree of all partitions (projection) or a tree for each (sampling), and the leaf of each row."""
     top_seed, *part_seeds = seed_sequence(seeds).spawn(division.n_partitions + 1)
     if division.n_partitions == 1:
-        whole = _Part(sample.X, sample.weights, tree_seed(part_seeds[0]))
-        return tuple(_grow_parts([whole], sample, division, n_threads))
+        whole = _Part(np.arange(len(sample.X)), sample.X, sample.weights, tree_seed(part_seeds[0]))
+        (grown,) = _grow_parts([whole], sample, division, n_threads)
+        return (grown[0],), grown[1]
+    top: RPTree | None = None
+    number: NDArray[Any]
     if division.divide == "sampling":
-        dealt = deal(deal_seed, sample.rows, division.n_partitions)
-        return tuple(_grow_parts(_parts(sample, dealt, division, part_seeds), sample, division, n_threads))
-    top, side = grow_on(
-        sample.X, sample.weights, seed=tree_seed(top_seed), leaf_size=0.0,
-        max_leaves=division.n_partitions, cut=division.cut, sharpen=division.sharpen,
-    )  # fmt: skip
-    return (graft(top, _grow_parts(_parts(sample, side, division, part_seeds), sample, division, n_threads)),)
+        number = deal(deal_seed, sample.rows, division.n_partitions)
+    else:
+        top, number = grow_on(
+            sample.X, sample.weights, seed=tree_seed(top_seed), leaf_size=0.0,
+            max_leaves=division.n_partitions, cut=division.cut, sharpen=division.sharpen,
+        )  # fmt: skip
+    parts = _parts(sample, number, division, part_seeds)
+    trees = []
+    leaf = np.empty(len(sample.X), np.int32)
+    n_leaves = 0
+    for part, (tree, part_leaf) in zip(parts, _grow_parts(parts, sample, division, n_threads), strict=True):
+        leaf[part.rows] = part_leaf + n_leaves
+        n_leaves += tree.n_leaves
+        trees.append(tree)
+    return tuple(trees) if top is None else (graft(top, trees),), leaf
 
 
 def _parts(
@@ -74,17 +88,16 @@ def _parts(
                 "dealt. Use fewer partitions."
             )
         weights = None if sample.weights is None else sample.weights[rows]
-        parts.append(_Part(sample.X[rows], weights, tree_seed(seeds[part])))
+        parts.append(_Part(rows, sample.X[rows], weights, tree_seed(seeds[part])))
     return parts
 
 
-def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_threads: int) -> list[RPTree]:
-    def grow(part: _Part, leaf_size: float, max_leaves: int) -> RPTree:
-        tree, _ = grow_on(
+def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_threads: int) -> list[_Grown]:
+    def grow(part: _Part, leaf_size: float, max_leaves: int) -> _Grown:
+        return grow_on(
             part.X, part.weights, seed=part.seed, leaf_size=leaf_size, max_leaves=max_leaves,
             cut=division.cut, sharpen=division.sharpen,
         )  # fmt: skip
-        return tree
 
     if division.leaf_size is not None:
         # leaf_size is meant in rows of the full data, of which the sample has a share.
@@ -93,24 +106,24 @@ def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_thread
 
     assert division.n_signatures is not None
     wanted = division.n_signatures
-    trees: dict[int, RPTree] = {}
+    finished: dict[int, _Grown] = {}
     growing = list(range(len(parts)))
     while growing:
-        left_over = wanted - sum(tree.n_leaves for tree in trees.values())
+        left_over = wanted - sum(tree.n_leaves for tree, _ in finished.values())
         quotas = share_out(left_over, [parts[i].weight for i in growing])
         grown = _in_threads(
             lambda job: grow(parts[job[0]], 0.0, job[1]), list(zip(growing, quotas, strict=True)), n_threads
         )
         # A partition with fewer distinct rows than its quota is finished; the others share what it leaves.
         short = {
-            i: tree for i, tree, quota in zip(growing, grown, quotas, strict=True) if tree.n_leaves < quota
+            i: part for i, part, quota in zip(growing, grown, quotas, strict=True) if part[0].n_leaves < quota
         }
         if not short:
-            trees.update(zip(growing, grown, strict=True))
+            finished.update(zip(growing, grown, strict=True))
             break
-        trees.update(short)
+        finished.update(short)
         growing = [i for i in growing if i not in short]
-    return [trees[i] for i in range(len(parts))]
+    return [finished[i] for i in range(len(parts))]
 
 
 def share_out(total: int, weights: list[float]) -> list[int]:
@@ -121,7 +134,7 @@ def share_out(total: int, weights: list[float]) -> list[int]:
     >>> share_out(10, [1.0, 1.0, 2.0])
     [3, 2, 5]
     """
-    exact = np.asarray(weights) * (total / np.sum(weights))
+    exact = np.asarray(weights) / np.sum(weights) * total
     shares = np.maximum(np.floor(exact), 1).astype(int)
     for part in np.argsort(np.floor(exact) - exact, kind="stable")[: max(total - shares.sum(), 0)]:
         shares[part] += 1
@@ -130,7 +143,7 @@ def share_out(total: int, weights: list[float]) -> list[int]:
     return [int(share) for share in shares]
 
 
-def _in_threads(function: Callable[[Any], RPTree], items: list[Any], n_threads: int) -> list[RPTree]:
+def _in_threads(function: Callable[[Any], _Grown], items: list[Any], n_threads: int) -> list[_Grown]:
     if n_threads == 1 or len(items) == 1:
         return [function(item) for item in items]
     with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from dc2 import core
+from dc2.compress.scaling import Scaling
 from dc2.compress.sums import Sums
 from dc2.core.reference import hash_at, lanes_dot
-from dc2.trees.tree import RPTree, raise_not_finite
+from dc2.trees.tree import RPTree, raise_unusable
+
+SHORTLIST_ROWS = 1024  # signatures compared with all others at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Router:
         Distances from the first of a shortlist to each, less what rounding may add; they only save time.
     deal_seed : int
         Deals training rows to the trees, where there are several.
+    scaling : Scaling or None
+        Applied to rows before anything else: trees and centres live in scaled columns.
     """
 
     trees: tuple[RPTree, ...]
@@ -39,6 +44,7 @@ class Router:
     shortlist: NDArray[np.int32] | None = None
     gaps: NDArray[Any] | None = None
     deal_seed: int = 0
+    scaling: Scaling | None = None
 
     @property
     def n_features(self) -> int:
@@ -54,10 +60,11 @@ class Router:
         self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
     ) -> NDArray[np.int32]:
         """Return the signature of each row; with several trees, the nearest of the leaves it falls into."""
-        X = X.astype(self.dtype, copy=False)
+        given, X = X, self._taken(X)
         if len(self.trees) == 1:
             ids = np.empty(len(X), np.int32)
-            self._scan(0, X, ids_out=ids, names=names, start=start)
+            if self._scan(0, X, ids_out=ids):
+                raise_unusable(given, names, start)
             return ids
         candidates = np.stack(
             [
@@ -78,7 +85,8 @@ class Router:
         assert self.shortlist is not None
         ids = np.empty((len(X), min(few, self.shortlist.shape[1])), np.int32)
         distances = np.empty(ids.shape, self.dtype)
-        self._scan(0, X.astype(self.dtype, copy=False), near_ids=ids, near_distances=distances)
+        if self._scan(0, self._taken(X), near_ids=ids, near_distances=distances):
+            raise_unusable(X, None, 0)
         return ids, distances
 
     def add_up(
@@ -92,26 +100,30 @@ class Router:
         """Return the sums of training rows, whose global numbers are `rows`, and the signature of each."""
         sums = Sums.zeros(*self.centres.shape)
         ids = np.empty(len(X), np.int32)
-        X = X.astype(self.dtype, copy=False)
+        given, X = X, self._taken(X)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
-            self._scan(
-                0, X, weights=weights, magic=magic, sums=sums, ids_out=ids, names=names, start=int(rows[0])
-            )
+            if self._scan(0, X, weights=weights, magic=magic, sums=sums, ids_out=ids):
+                raise_unusable(given, names, int(rows[0]))
             return sums, ids
         dealt = deal(self.deal_seed, rows, len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
             part = np.flatnonzero(dealt == number)
             part_ids = np.empty(len(part), np.int32)
             part_sums = Sums.zeros(self.trees[number].n_leaves, self.n_features)
-            self._scan(
-                number, X[part], weights=None if weights is None else weights[part], magic=magic, sums=part_sums,
-                ids_out=part_ids, names=names, start=int(rows[0]),
-            )  # fmt: skip
+            part_weights = None if weights is None else weights[part]
+            if self._scan(
+                number, X[part], weights=part_weights, magic=magic, sums=part_sums, ids_out=part_ids
+            ):
+                raise_unusable(given, names, int(rows[0]))
             ids[part] = part_ids + first
             leaves = slice(first, first + self.trees[number].n_leaves)
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
         return sums, ids
+
+    def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
+        X = X.astype(self.dtype, copy=False)
+        return X if self.scaling is None else self.scaling.apply(X)
 
     def _starts(self) -> NDArray[np.int64]:
         return np.cumsum([0, *(tree.n_leaves for tree in self.trees)])
@@ -127,19 +139,16 @@ class Router:
         ids_out: NDArray[np.int32] | None = None,
         near_ids: NDArray[np.int32] | None = None,
         near_distances: NDArray[Any] | None = None,
-        names: tuple[str, ...] | None = None,
-        start: int = 0,
-    ) -> None:
+    ) -> int:
+        """Route rows through one tree; return how many are not finite."""
         tree = self.trees[number]
         first = int(self._starts()[number])
         centres = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
-        bad = core.scan(
+        return core.scan(
             X, weights, tree.directions, tree.thresholds, tree.children, centres, self.shortlist, self.gaps,
             magic, None if sums is None else sums.counts, None if sums is None else sums.totals,
             ids_out, near_ids, near_distances,
         )  # fmt: skip
-        if bad:
-            raise_not_finite(X, names, start)
 
 
 def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
@@ -150,18 +159,19 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
 def with_shortlist(router: Router, n_near: int) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own."""
     centres = router.centres.astype(np.float64)
+    centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     n_near = min(n_near, len(centres))
-    with threadpool_limits(limits=1):
-        distances = pairwise_distances(centres)
-    np.fill_diagonal(distances, -1.0)  # a leaf's own signature comes first, also among duplicates
-    order = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
-    # Rounding of coordinates may make a row look nearer than it is, by so much:
-    slack = 16 * np.finfo(router.dtype).eps * np.abs(centres).max() * np.sqrt(centres.shape[1])
-    gaps = np.maximum(np.take_along_axis(distances, order, axis=1) - slack, 0.0)
-    return Router(
-        router.trees,
-        router.centres,
-        np.ascontiguousarray(order, np.int32),
-        np.ascontiguousarray(gaps, router.dtype),
-        router.deal_seed,
-    )
+    shortlist = np.empty((len(centres), n_near), np.int32)
+    gaps = np.empty((len(centres), n_near))
+    for start in range(0, len(centres), SHORTLIST_ROWS):
+        own = np.arange(start, min(start + SHORTLIST_ROWS, len(centres)))
+        with threadpool_limits(limits=1):
+            distances = euclidean_distances(centred[own], centred)
+        distances[own - start, own] = -1.0  # a leaf's own signature comes first, also among duplicates
+        shortlist[own] = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
+        gaps[own] = np.take_along_axis(distances, shortlist[own], axis=1)
+    # Rounding of coordinates, of the distances above and of squares near 0 may hide or add so much:
+    eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
+    longest = np.sqrt(centres.shape[1]) * np.abs(centres).max()
+    slack = 16 * eps * longest + 1e-7 * np.sqrt((centred * centred).sum(axis=1).max()) + np.sqrt(tiny)
+    return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))

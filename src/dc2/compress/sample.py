@@ -5,7 +5,9 @@ Any way to cut the rows into blocks gives the same sample, and the samples of pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from dc2.engines.base import Engine
 from dc2.errors import InputError
 from dc2.sources import Block, Source
 from dc2.sources.checks import check_weights_sum
-from dc2.trees.tree import NO_LIMIT, raise_not_finite
+from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
 ALL = 2**64 - 1
 MARGIN = 6.0  # standard deviations by which more rows are kept than asked for, then cut to size
@@ -60,21 +62,23 @@ class _Part:
     total_weight: float
 
 
-def take_sample(source: Source, engine: Engine, size: int, seed: int) -> Sample:
+def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited: bool = True) -> Sample:
     """Return the `size` rows with the smallest hash, in one pass that keeps about twice as many at a time."""
     if source.in_memory and source.n_rows is not None and size >= source.n_rows:
         return _everything(source)
-    picker = _Picker(seed, _first_limit(size, source.n_rows), source.feature_names)
+    limit = _first_limit(size, source.n_rows) if limited else ALL
+    picker = _Picker(seed, limit, source.feature_names)
     parts: list[_Part] = []
     held = n_rows = 0
     total_weight = 0.0
-    for part in engine.map(picker, source, stage="divide"):
+    merge = partial(_smallest, size=size, seed=seed)
+    for part in engine.map(picker, source, stage="divide", merge=merge):
         parts.append(part)
         held += len(part.rows)
         n_rows += part.n_rows
         total_weight += part.total_weight
         if held > 2 * size:
-            parts = [_smallest(parts, size, seed)]
+            parts = [merge(parts)]
             held = size
             picker.limit = int(hash_at(seed, parts[0].rows).max())
     if n_rows == 0:
@@ -82,10 +86,10 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int) -> Sample:
             "Found array with 0 sample(s): the source holds no rows, and at least 1 is required."
         )
     check_weights_sum(total_weight, n_rows)
-    chosen = _smallest(parts, size, seed)
+    chosen = merge(parts)
     if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
         # Fewer small hashes, or more zero weights, than expected: look again without a limit.
-        return take_sample(_Uncounted(source), engine, size, seed)
+        return take_sample(source, engine, size, seed, limited=False)
     return Sample(chosen.rows, chosen.X, chosen.weights, n_rows, total_weight)
 
 
@@ -100,20 +104,11 @@ class _Picker:
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
         X = block.X[rows - block.start]
-        if not np.isfinite(X).all():
-            raise_not_finite(block.X, self.feature_names, block.start)
+        if not values_usable(X):
+            raise_unusable(block.X, self.feature_names, block.start)
         weights = None if block.weights is None else block.weights[rows - block.start]
         total = float(len(block.X)) if block.weights is None else float(block.weights.sum())
         return _Part(rows, X, weights, len(block.X), total)
-
-
-class _Uncounted:
-    """A source that does not tell its length, so that sampling starts without a limit."""
-
-    def __init__(self, source: Source) -> None:
-        self.n_features, self.feature_names = source.n_features, source.feature_names
-        self.dtype, self.in_memory, self.blocks = source.dtype, source.in_memory, source.blocks
-        self.n_rows: int | None = None
 
 
 def _first_limit(size: int, n_rows: int | None) -> int:
@@ -124,7 +119,8 @@ def _first_limit(size: int, n_rows: int | None) -> int:
     return min(ALL, int(wanted / n_rows * 2.0**64))
 
 
-def _smallest(parts: list[_Part], size: int, seed: int) -> _Part:
+def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
+    """Return the `size` rows with the smallest hash of several parts."""
     rows = np.concatenate([part.rows for part in parts])
     hashes = hash_at(seed, rows)
     kept = np.arange(len(rows))
@@ -134,14 +130,17 @@ def _smallest(parts: list[_Part], size: int, seed: int) -> _Part:
     weights = None
     if parts[0].weights is not None:
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])[kept]
-    return _Part(rows[kept], X if len(kept) == len(X) else X[kept], weights, 0, 0.0)
+    return _Part(
+        rows[kept], X if len(kept) == len(X) else X[kept], weights,
+        sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
+    )  # fmt: skip
 
 
 def _everything(source: Source) -> Sample:
     """Take all rows that lie in memory, without a copy unless some weigh nothing."""
     block = next(source.blocks(NO_LIMIT))
-    if not np.isfinite(block.X).all():
-        raise_not_finite(block.X, source.feature_names, 0)
+    if not values_usable(block.X):
+        raise_unusable(block.X, source.feature_names, 0)
     rows = np.arange(len(block.X), dtype=np.int64)
     if block.weights is None:
         return Sample(rows, block.X, None, len(rows), float(len(rows)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,28 @@ from numpy.typing import NDArray
 from dc2.compress.compress import Compression, Plan, place_cuts, sample_rows_wanted, signatures_of
 from dc2.compress.router import Router
 from dc2.compress.sample import Sample
-from dc2.compress.sums import MOST_WEIGHT, Sums, grids
+from dc2.compress.sums import Sums, grids
 from dc2.random import tree_seed
 from dc2.sources import Block, Source
-from dc2.trees.tree import raise_not_finite
+from dc2.trees.tree import raise_unusable, values_usable
+
+EXPECTED_WEIGHT = 2.0**27  # sums of a stream that grows beyond it are right, but may depend on its blocks
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows that weigh something, and their numbers in the stream."""
+
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, which: Any) -> _Rows:
+        weights = None if self.weights is None else self.weights[which]
+        return _Rows(self.rows[which], self.X[which], weights)
 
 
 class Stream:
@@ -24,7 +44,8 @@ class Stream:
         self.plan, self.n_threads = plan, n_threads
         sample_seeds, self.tree_seeds, deal_seeds = seeds.spawn(3)
         self.sample_seed, self.deal_seed = tree_seed(sample_seeds), tree_seed(deal_seeds)
-        self.held: list[Block] = []
+        self.wanted: int | None = None
+        self.held: list[_Rows] = []
         self.n_rows = 0
         self.router: Router | None = None
         self.sample: Sample | None = None
@@ -34,20 +55,28 @@ class Stream:
 
     def add(self, block: Block, source: Source) -> None:
         """Take the next rows."""
-        rows = np.arange(self.n_rows, self.n_rows + len(block.X))
-        self.cached = None
+        if not values_usable(block.X):
+            raise_unusable(block.X, source.feature_names, self.n_rows)
+        if self.wanted is None:
+            self.wanted = sample_rows_wanted(self.plan, source.n_features, source.dtype, n_rows=None)
+        new = _Rows(np.arange(self.n_rows, self.n_rows + len(block.X)), block.X, block.weights)
+        if new.weights is not None:
+            new = new.part(new.weights > 0)
         if self.router is None:
-            if not np.isfinite(block.X).all():
-                raise_not_finite(block.X, source.feature_names, self.n_rows)
-            self.held.append(Block(self.n_rows, block.X.copy(), block.weights))
-            self.n_rows += len(rows)
-            if self.n_rows >= sample_rows_wanted(self.plan, source):
+            # Exactly so many rows place the cuts, however the stream is cut up.
+            missing = self.wanted - sum(map(len, self.held))
+            first = new.part(slice(missing))
+            self.held.append(replace(first, X=first.X.copy(), weights=copy(first.weights)))
+            if len(first) == missing:
                 self._place(forget=True)
-            return
-        assert self.sums is not None and self.magic is not None
-        sums, _ = self.router.add_up(block.X, rows, block.weights, self.magic, source.feature_names)
-        self.sums.add(sums)
-        self.n_rows += len(rows)
+            new = new.part(slice(missing, None))
+        if len(new):
+            assert self.router is not None
+            assert self.sums is not None
+            assert self.magic is not None
+            self.sums.add(self.router.add_up(new.X, new.rows, new.weights, self.magic)[0])
+        self.n_rows += len(block.X)
+        self.cached = None
 
     def compression(self) -> Compression:
         """Return the signatures of all rows so far; with rows still held, as if the stream ended here."""
@@ -55,26 +84,24 @@ class Stream:
             router, sums, sample = self.router, self.sums, self.sample
             if router is None:
                 router, sums, sample = self._place(forget=False)
-            assert sums is not None and sample is not None
+            assert sums is not None
+            assert sample is not None
             signatures = signatures_of(router, sums, sample, self.plan, self.sample_seed, self.n_threads)
             self.cached = Compression(router, signatures, None, self.n_rows)
         return self.cached
 
     def _place(self, forget: bool) -> tuple[Router, Sums, Sample]:
-        X = np.concatenate([block.X for block in self.held])
-        weights: Any = None
-        if any(block.weights is not None for block in self.held):
+        rows = np.concatenate([part.rows for part in self.held])
+        X = np.concatenate([part.X for part in self.held])
+        weights: NDArray[np.float64] | None = None
+        if any(part.weights is not None for part in self.held):
             weights = np.concatenate(
-                [np.ones(len(block.X)) if block.weights is None else block.weights for block in self.held]
+                [np.ones(len(part)) if part.weights is None else part.weights for part in self.held]
             )
-        rows = np.arange(self.n_rows)
-        kept = rows if weights is None else np.flatnonzero(weights > 0)
-        sample = Sample(
-            kept, X[kept], None if weights is None else weights[kept], self.n_rows,
-            float(self.n_rows) if weights is None else float(weights.sum()),
-        )  # fmt: skip
-        router = place_cuts(sample, self.plan, self.tree_seeds, self.deal_seed, self.n_threads)
-        magic = grids(sample.X, MOST_WEIGHT)
+        weight = float(len(rows)) if weights is None else float(weights.sum())
+        sample = Sample(rows, X, weights, len(rows), weight)
+        router, sample, reach = place_cuts(sample, self.plan, self.tree_seeds, self.deal_seed, self.n_threads)
+        magic = grids(reach, EXPECTED_WEIGHT)
         sums, _ = router.add_up(X, rows, weights, magic)
         if forget:
             self.held = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from dc2.errors import InputError
 
 MANTISSA_BITS = 52
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids: nothing is finer, and magic numbers stay finite
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
 HEADROOM = (
-    3  # rows may lie 2**3 times farther out than any sampled row before exactness is lost (never correctness)
+    10  # rows may lie 2**10 times farther out than sampled ones before exactness, never correctness, is lost
 )
 
 
@@ -36,6 +38,11 @@ class Sums:
         """Return sums of no rows."""
         return cls(np.zeros(n_signatures, np.int64), np.zeros((2, n_signatures, n_features + 2)))
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of signatures and of columns."""
+        return self.totals.shape[1], self.totals.shape[2] - 2
+
     def add(self, other: Sums) -> None:
         """Add other sums to these, in place."""
         np.add(self.counts, other.counts, out=self.counts)
@@ -53,10 +60,7 @@ class Sums:
         """
         joined = self._joined()
         if not np.isfinite(joined).all():
-            raise InputError(
-                "Input X has values too large: their squares overflow. Scale the columns, for instance with "
-                "sklearn.preprocessing.StandardScaler."
-            )
+            raise_too_large(float(np.abs(centres).max()))
         weights = np.where(joined[:, -1] > 0, joined[:, -1], 1.0)
         offsets = joined[:, :-2] / weights[:, None]
         squares = joined[:, -2] / weights
@@ -68,21 +72,31 @@ class Sums:
         return joined
 
 
-def grids(X: NDArray[Any], total_weight: float) -> NDArray[np.float64]:
+def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64]:
     """Return the magic numbers that round each kind of term to its coarse and its fine grid.
 
     Adding and subtracting 1.5 * 2**52 * g rounds a float64 to a multiple of g. With the coarse g chosen so that
-    `total_weight` terms, each up to the columns' range in the sample X (and some more), stay below 2**52 g, no
-    addition rounds. The remainders, at most g/2, are treated the same way on a finer grid: together they keep about
-    2 * (52 - log2(total_weight)) bits of every term.
+    `total_weight` terms, each as far from its centre as `reach` says for its column (and some more), stay below
+    2**52 g, no addition rounds. The remainders, at most g/2, are treated the same way on a finer grid: together they
+    keep about 2 * (52 - log2(total_weight)) bits of every term.
     """
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    reach = high - low
-    reach[reach == 0] = max(float(reach.max()), float(np.abs(high).max()), 1e-30)
-    largest = np.concatenate([reach, [reach @ reach, 1.0]])
+    # Rows outside the sample may vary where it does not; a grid too fine for them costs only exactness.
+    reach = np.where(reach > 0, reach, reach.max() or SMALLEST)
+    with np.errstate(over="ignore"):
+        square = max(float((reach * reach).sum()), SMALLEST)
+    if square == np.inf:
+        raise_too_large(float(reach.max()))
     budget = MANTISSA_BITS - 1 - int(np.ceil(np.log2(np.clip(total_weight, 2.0, MOST_WEIGHT))))
-    coarse = np.ldexp(1.0, np.clip(np.frexp(largest)[1] + HEADROOM - budget, -1000, 900))
-    coarse[-1] = 1.0  # whole weights are exact as they are; the fine grid takes fractions
-    fine = np.ldexp(coarse, -1 - budget)
-    magic: NDArray[np.float64] = 1.5 * 2.0**MANTISSA_BITS * np.stack([coarse, fine])
+    coarse = np.frexp(np.append(reach, square))[1] + HEADROOM - budget
+    coarse = np.append(coarse, 0)  # the grid of weights: whole ones are exact as they are
+    steps = np.clip(np.stack([coarse, coarse - 1 - budget]), SMALLEST_EXPONENT, LARGEST_EXPONENT)
+    magic: NDArray[np.float64] = 1.5 * 2.0**MANTISSA_BITS * np.ldexp(1.0, steps)
     return magic
+
+
+def raise_too_large(largest: float) -> NoReturn:
+    """Say that values are too large to be squared."""
+    raise InputError(
+        f"Input X has values too large: squared distances overflow (values reach {largest:.3g}). Scale the columns, "
+        "for instance with sklearn.preprocessing.StandardScaler."
+    )

@@ -18,6 +18,7 @@ TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
 LANES = 8
 SHARPEN_ROWS = 512  # rows of a node that estimate its covariance
 DIRECTION_GRID = 2.0**20  # sharpened directions are rounded, so that the order of a sum cannot show in them
+CLEARLY_MORE = 1 + 2.0**-20  # a direction and its reverse spread rows alike: rounding must not choose
 CUTS = ("median", "mean", "uniform", "quantile")
 
 # Normal deviates come from a table of quantiles: no logarithm, whose last bit depends on the platform.
@@ -226,7 +227,7 @@ def grow_tree(
             v = _sharpened(_draw_direction(seed, draw, width, X.dtype), Xn, wn, sharpen)
             p = lanes_dot(Xn, v)
             spread = _spread(p, wn) if n_candidates > 1 and p.min() < p.max() else 0.0
-            if best is None or spread > best[0]:
+            if best is None or spread > best[0] * CLEARLY_MORE:
                 best = (spread, v, p)
         assert best is not None
         _, v, p = best
@@ -281,20 +282,45 @@ def route(
     return ~node, int((~np.isfinite(first)).sum())
 
 
+def _squared_distance(X: Floats, centres: Floats, ids: NDArray[np.int32]) -> Floats:
+    off = X - centres[ids]
+    return lanes_dot(off, off)
+
+
 def nearest(
-    X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32], few: int
+    X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the nearest centre of each row, found by a walk.
+
+    A row starts at its leaf's own centre and tries the shortlist of the centre where it stands, in order (the first
+    is that centre itself); as soon as one is nearer it goes there and starts anew. It ends where none is nearer.
+    """
+    at = leaf.copy()
+    distance = _squared_distance(X, centres, at)
+    tried = np.ones(len(X), np.intp)
+    walking = np.arange(len(X) if shortlist.shape[1] > 1 else 0)
+    while walking.size:
+        candidate = shortlist[at[walking], tried[walking]]
+        found = _squared_distance(X[walking], centres, candidate)
+        nearer = found < distance[walking]
+        at[walking] = np.where(nearer, candidate, at[walking])
+        distance[walking] = np.where(nearer, found, distance[walking])
+        tried[walking] = np.where(nearer, 1, tried[walking] + 1)
+        walking = walking[tried[walking] < shortlist.shape[1]]
+    return at
+
+
+def nearest_few(
+    X: Floats, at: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32], few: int
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Return the `few` nearest centres of each row among its leaf's shortlist, nearest first, with squared distances.
+    """Return the `few` nearest of the shortlist of each row's centre, nearest first, with squared distances.
 
     Equal distances keep the order of the shortlist.
     """
-    candidates = shortlist[leaf]
-    distances = np.stack(
-        [lanes_dot(off, off) for off in (X - centres[candidates[:, k]] for k in range(candidates.shape[1]))],
-        axis=1,
-    )
-    order = np.argsort(distances, axis=1, kind="stable")[:, :few]
-    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    candidates = shortlist[at]
+    found = np.stack([_squared_distance(X, centres, column) for column in candidates.T], axis=1)
+    order = np.argsort(found, axis=1, kind="stable")[:, :few]
+    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
 def _on_grid(values: NDArray[np.float64], magic: Any) -> NDArray[np.float64]:
@@ -344,7 +370,7 @@ def scan(
     near_ids: NDArray[np.int32] | None,
     near_distances: Floats | None,
 ) -> int:
-    """Route rows, move each to the nearest of its leaf's shortlist, add up, and write what is asked for; one pass.
+    """Route rows, walk each from its leaf to the nearest centre, add up, and write what is asked for; one pass.
 
     OUT: `counts` and `totals` (see `add_up`), `ids_out` (n,), `near_ids` and `near_distances` (n, few). Each may be
     None. `gaps` holds the distance from a leaf's own centre to each of its shortlist; it only saves time. Returns how
@@ -352,11 +378,9 @@ def scan(
     """
     ids, bad = route(X, directions, thresholds, children)
     if shortlist is not None:
-        few = 1 if near_ids is None else near_ids.shape[1]
-        found, distances = nearest(X, ids, centres, shortlist, few)
-        ids = np.ascontiguousarray(found[:, 0])
+        ids = nearest(X, ids, centres, shortlist)
         if near_ids is not None and near_distances is not None:
-            near_ids[:], near_distances[:] = found, distances
+            near_ids[:], near_distances[:] = nearest_few(X, ids, centres, shortlist, near_ids.shape[1])
     if ids_out is not None:
         ids_out[:] = ids
     if totals is not None and magic is not None and counts is not None:

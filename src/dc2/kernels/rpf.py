@@ -79,7 +79,9 @@ class RPFKernel(BaseEstimator):
             n_jobs=self.n_jobs,
             rng=seed_sequence(self.random_state),
         )
-        self.similarity_ = rpf_similarity(self.forest_.counts(n_jobs=self.n_jobs), self.n_trees, self.bandwidth)
+        self.similarity_ = rpf_similarity(
+            self.forest_.counts(n_jobs=self.n_jobs), self.n_trees, self.bandwidth
+        )
         return self
 
     def similarity(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -166,7 +166,7 @@ class RPTree:
             None, None, None, None, None, leaf, None, None,
         )  # fmt: skip
         if bad:
-            raise_not_finite(X, feature_names, start)
+            raise_unusable(X, feature_names, start)
         return leaf
 
     def cut_at(self, depth: int) -> NDArray[np.int32]:
@@ -206,19 +206,26 @@ def checked_rows(X: Any, sample_weight: ArrayLike | None = None) -> Block:
     if not source.in_memory:
         raise InputError("a tree is grown on rows in memory; for files and streams use dc2.Compressor.")
     block = next(source.blocks(NO_LIMIT))
-    raise_if_not_finite(block.X, source.feature_names)
+    if not values_usable(block.X):
+        raise_unusable(block.X, source.feature_names, 0)
     if block.weights is not None and not block.weights.all():
         kept = block.weights > 0
         return Block(0, block.X[kept], np.ascontiguousarray(block.weights[kept]))
     return block
 
 
-def raise_not_finite(X: NDArray[Any], feature_names: tuple[str, ...] | None, start: int) -> None:
+def values_usable(X: NDArray[Any]) -> bool:
+    """Return whether all values are finite, and so small that no projection overflows."""
+    largest = max(X.max(initial=0.0), -X.min(initial=0.0))  # NaN where there is one
+    return bool(largest < np.finfo(X.dtype).max / (4 * np.sqrt(X.shape[1])))
+
+
+def raise_unusable(X: NDArray[Any], feature_names: tuple[str, ...] | None, start: int) -> NoReturn:
     """Say why rows cannot be routed."""
     raise_if_not_finite(X, feature_names, start)
     largest = float(np.abs(X).max())
     raise InputError(
-        f"Input X has values too large for {X.dtype.name} sums (largest {largest:.3g} in rows {start} to "
+        f"Input X has values too large to be projected as {X.dtype.name} (largest {largest:.3g} in rows {start} to "
         f"{start + len(X) - 1}). Scale the columns, for instance with sklearn.preprocessing.StandardScaler."
     )
 

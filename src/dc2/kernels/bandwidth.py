@@ -1,0 +1,106 @@
+"""Choosing a bandwidth and a number of clusters from the spectra of the rpf-kernel, without labels.
+
+For k clusters what matters is how much slower a walk on the graph leaves k clusters than it mixes inside them: the
+relative gap log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k means
+nothing, and large where k clusters stand apart.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from threadpoolctl import threadpool_limits
+
+from dc2.engines.threads import usable_threads
+from dc2.kernels.rpf import rpf_similarity
+from dc2.spectral.affinity import NEGLIGIBLE, normalized_affinity
+
+BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15)
+FALLBACK = 0.05
+GOOD_ENOUGH = 0.5  # of the largest relative gap
+FINEST_FOR_K = 0.03  # below it lone outliers pass for clusters
+MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
+GAP_GROWTH = 0.75
+ONE_CLUSTER_BELOW = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Leading eigenvalues for each bandwidth considered.
+
+    Attributes
+    ----------
+    bandwidths : ndarray of shape (n_bandwidths,)
+    eigenvalues : ndarray of shape (n_bandwidths, n_eigenvalues)
+        Of the normalized similarity, descending.
+    """
+
+    bandwidths: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+
+    def relative_gaps(self) -> NDArray[np.float64]:
+        """Return the relative gap after the k-th eigenvalue, for each bandwidth (rows) and k = 1, 2, ..."""
+        from_one = np.maximum(1.0 - self.eigenvalues, NEGLIGIBLE)
+        gaps: NDArray[np.float64] = np.log(from_one[:, 1:] / from_one[:, :-1])
+        return gaps
+
+
+def spectra(
+    counts: NDArray[np.integer],
+    n_trees: int,
+    n_eigenvalues: int,
+    weights: NDArray[np.float64],
+    n_jobs: int | None,
+) -> Spectra:
+    """Compute the leading eigenvalues of the rpf-kernel for every bandwidth, in threads."""
+    last = len(counts) - 1
+    first = max(0, len(counts) - n_eigenvalues)
+
+    def leading(bandwidth: float) -> NDArray[np.float64]:
+        affinity = normalized_affinity(rpf_similarity(counts, n_trees, bandwidth), weights)
+        found: NDArray[np.float64] = eigvalsh(
+            affinity, subset_by_index=(first, last), overwrite_a=True, check_finite=False
+        )
+        return found[::-1]
+
+    with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
+        return Spectra(np.array(BANDWIDTHS), np.stack(list(pool.map(leading, BANDWIDTHS))))
+
+
+def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np.float64]]:
+    """Return the bandwidth for a number of clusters, and the score of each that was considered.
+
+    Of those whose relative gap is at least half of the largest it takes the widest, which is the one that depends
+    least on single points.
+    """
+    if not 1 < n_clusters < found.eigenvalues.shape[1]:
+        return FALLBACK, np.zeros(len(found.bandwidths))
+    scores = found.relative_gaps()[:, n_clusters - 1]
+    if not scores.max() > 0:
+        return FALLBACK, scores
+    return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
+
+
+def most_clusters(n_points: int) -> int:
+    """Return the largest number of clusters that is looked for among so many points."""
+    return max(1, min(MOST_CLUSTERS, n_points // POINTS_PER_CLUSTER))
+
+
+def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray[np.float64]]:
+    """Return the number of clusters between two bounds, and the score of each number.
+
+    The score of k is its largest relative gap times (k/2)^0.75: on data without clusters eigenvalues grow like a
+    power of k, so relative gaps fall like 1/k. One cluster scores 1.5, more than such data reach.
+    """
+    fine_enough = found.bandwidths >= FINEST_FOR_K
+    gaps = found.relative_gaps()[fine_enough].max(axis=0)
+    numbers = np.arange(low, high + 1)
+    scores = np.full(len(numbers), -np.inf)
+    known = (numbers > 1) & (numbers <= len(gaps))
+    scores[known] = gaps[numbers[known] - 1] * (numbers[known] / 2.0) ** GAP_GROWTH
+    scores[numbers == 1] = ONE_CLUSTER_BELOW
+    return int(numbers[scores.argmax()]), scores
