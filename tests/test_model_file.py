@@ -78,11 +78,26 @@ def test_a_loaded_model_predicts_the_same_bits(model: Any, tmp_path: Path) -> No
 def test_what_was_learned_comes_back(tmp_path: Path) -> None:
     model = MODELS["leaf"].fit(X)
     again = dc2.load(saved(model, tmp_path))
+    assert again.bandwidth_ == model.bandwidth_
+    assert again.n_clusters_ == model.n_clusters_
     for name in ("signature_labels_", "embedding_", "eigenvalues_"):
         assert getattr(again, name).tobytes() == getattr(model, name).tobytes()
     assert again.stage_seconds_ == model.stage_seconds_
     assert again.n_rows_in_ == len(X)
     assert again.n_features_in_ == X.shape[1]
+
+
+def test_a_loaded_model_can_be_clustered_anew(tmp_path: Path) -> None:
+    model = MODELS["leaf"].fit(X)
+    again = dc2.load(saved(model, tmp_path))
+    assert again.recluster(4).predict(X).tobytes() == model.recluster(4).predict(X).tobytes()
+
+
+def test_a_range_of_clusters_comes_back_as_it_was(tmp_path: Path) -> None:
+    model = RPFCluster((2, 4), n_signatures=60, n_trees=50, random_state=0).fit(X)
+    again = dc2.load(saved(model, tmp_path))
+    assert again.n_clusters == (2, 4)
+    np.testing.assert_array_equal(again.n_clusters_path_["score"], model.n_clusters_path_["score"])
 
 
 def test_a_new_fitted_attribute_is_saved_without_further_ado(tmp_path: Path) -> None:

@@ -109,9 +109,10 @@ class SaveMixin:
         _write(path, header, arrays)
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return what was learned, by attribute; an estimator leaves out what is as long as the rows."""
+        """Return what was learned, by attribute: all that a pickle would hold."""
         parameters: Mapping[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return {name: value for name, value in vars(self).items() if name not in parameters}
+        state: dict[str, Any] = self.__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name not in parameters}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -237,9 +238,15 @@ def _parameters(model: Any) -> dict[str, Any]:
     """Return the parameters; one that cannot be written down has its default."""
     defaults = type(model)().get_params(deep=False)
     return {
-        name: value if isinstance(value, bool | int | float | str | np.generic | None) else defaults[name]
+        name: value if _is_plain(value) else defaults[name]
         for name, value in model.get_params(deep=False).items()
     }
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str | np.generic)
 
 
 def _imported(name: str, table: Mapping[str, str]) -> Any:

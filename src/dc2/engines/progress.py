@@ -8,7 +8,7 @@ from typing import TextIO
 
 from dc2.engines.base import Progress
 
-__all__ = ["ProgressBar", "progress_for"]
+__all__ = ["ProgressBar", "progress_for", "short_number", "time_in_words"]
 
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWS = 0.1
@@ -75,22 +75,36 @@ def _line(stage: str, rows_done: int, rows_total: int | None, seconds: float) ->
     parts.append(f"{rows_done:>13,} rows")
     if rows_done and seconds > 0:
         speed = rows_done / seconds
-        parts.append(f"{_short(speed):>6} rows/s")
+        parts.append(f"{short_number(speed):>6} rows/s")
         if rows_total is None or rows_done == rows_total:
-            parts.append(f"{_clock(seconds)}")
+            parts.append(f"{time_in_words(seconds)}")
         else:
-            parts.append(f"{_clock((rows_total - rows_done) / speed)} left")
+            parts.append(f"{time_in_words((rows_total - rows_done) / speed)} left")
     return " ".join(parts)
 
 
-def _short(number: float) -> str:
+def short_number(number: float) -> str:
+    """Write a number with three digits or so.
+
+    Examples
+    --------
+    >>> short_number(950), short_number(12_345_678)
+    ('950', '12.3M')
+    """
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.1f}{sign}"
     return f"{number:.0f}"
 
 
-def _clock(seconds: float) -> str:
+def time_in_words(seconds: float) -> str:
+    """Write a time.
+
+    Examples
+    --------
+    >>> time_in_words(2.345), time_in_words(4000)
+    ('2.3 s', '1:06:40')
+    """
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,0 +1,29 @@
+"""The command line: ``dc2 cluster``, ``dc2 predict`` and so on. Nothing optional is imported until it runs."""
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NoReturn
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line with these arguments, or those of the process, and exit with its code.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    Traceback (most recent call last):
+    ...
+    SystemExit: 0
+    """
+    missing = [name for name in ("rich", "typer") if find_spec(name) is None]
+    if missing:
+        sys.exit(f'The dc2 command needs {" and ".join(missing)}, not installed here: pip install "dc2[cli]"')
+    try:
+        from dc2.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit(130)
+    app(args=arguments, prog_name="dc2")
+    raise AssertionError("a command line ends by exiting")

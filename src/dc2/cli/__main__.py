@@ -1,0 +1,6 @@
+"""``python -m dc2.cli`` is ``dc2``."""
+
+from dc2.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What can be told of data files without reading their rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dc2.cli.failures import CommandError
+from dc2.sources.checks import listed
+from dc2.sources.formats import TABLE_FORMATS
+from dc2.sources.paths import FoundFile, find_files, import_pyarrow
+
+__all__ = ["data_facts"]
+
+
+def data_facts(paths: Sequence[str]) -> dict[str, Any]:
+    """Return the number of files and rows, and the type of every column."""
+    files = find_files(list(paths))
+    columns: dict[str, str] = {}
+    n_rows: int | None = 0
+    for file in files:
+        found, rows = _columns(file)
+        columns = columns or found
+        other = sorted(set(found) ^ set(columns))
+        if other:
+            raise CommandError(
+                f"{file.path!r} has not the columns of {files[0].path!r}: {listed(other)} is only in one of them. "
+                "Look at them one at a time, and choose columns that both have with --columns."
+            )
+        n_rows = None if rows is None or n_rows is None else n_rows + rows
+    return {
+        "files": len(files),
+        "format": ", ".join(sorted({file.format for file in files})),
+        "rows": n_rows,
+        "columns": len(columns),
+        "column_types": columns,
+    }
+
+
+def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
+    """Return the columns of a file and their types, and its rows where that needs no pass."""
+    try:
+        if file.format == "npy":
+            array = np.load(file.path, mmap_mode="r", allow_pickle=False)
+            width = array.shape[1] if array.ndim == 2 else 1
+            return {str(index): str(array.dtype) for index in range(width)}, len(array)
+        schema, rows = TABLE_FORMATS[file.format].describe(file)
+    except (import_pyarrow().lib.ArrowException, OSError, ValueError) as error:
+        raise CommandError(f"{file.path!r} cannot be read as {file.format}: {error}") from error
+    return {field.name: str(field.type) for field in schema}, rows

@@ -1,0 +1,79 @@
+"""What can be told of a fitted model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dc2.cli.failures import CommandError
+from dc2.model_file import load, read_header
+
+__all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts", "variance_kept"]
+
+
+def cluster_weights(model: Any) -> list[float]:
+    """Return the rows (or their weight) of each cluster, from the signatures."""
+    weights = np.bincount(model.signature_labels_, model.signatures_.weights)
+    return [float(weight) for weight in weights]
+
+
+def variance_kept(model: Any) -> float:
+    """Return the share of the rows' variance that is left in their signatures."""
+    signatures = model.signatures_
+    points, weights = signatures.points.astype(np.float64), signatures.weights
+    mean = np.average(points, axis=0, weights=weights)
+    between = np.average(((points - mean) ** 2).sum(axis=1), weights=weights)
+    return float(between / (between + signatures.distortion)) if between > 0 else 1.0
+
+
+def choice_facts(model: Any) -> dict[str, str]:
+    """Return what was chosen automatically, in words."""
+    facts = {}
+    confidence = getattr(model, "n_clusters_confidence_", None)
+    if confidence is not None:
+        facts["chosen k"] = f"{model.n_clusters_} (confidence {confidence:.2f} of 1)"
+    if model.bandwidth == "auto":
+        facts["bandwidth"] = f"{model.bandwidth_:g}, chosen"
+    return facts
+
+
+def load_model(path: Path) -> Any:
+    """Return a saved model, or say why there is none."""
+    if path.is_dir():
+        raise CommandError(
+            f"{str(path)!r} is a folder. Name the model file, which dc2 cluster --model writes."
+        )
+    if not path.exists():
+        raise CommandError(f"There is no file {str(path)!r}. dc2 cluster --model writes a model.")
+    return load(path)
+
+
+def load_clusterer(path: Path) -> Any:
+    """Return a saved model that has clusters."""
+    model = load_model(path)
+    if not hasattr(model, "signature_labels_"):
+        raise CommandError(
+            f"{str(path)!r} holds a {type(model).__name__}, which has no clusters. Use a model that dc2 cluster "
+            "--model saved."
+        )
+    return model
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """Return what a model file holds."""
+    model, header = load_model(path), read_header(path)
+    names = getattr(model, "feature_names_in_", None)
+    sizes = cluster_weights(model) if hasattr(model, "signature_labels_") else None
+    return {
+        "model": header.class_name,
+        "written_by": f"dc2 {header.dc2_version}",
+        "file_bytes": path.stat().st_size,
+        "rows": getattr(model, "n_rows_in_", None),
+        "columns": model.n_features_in_,
+        "column_names": None if names is None else list(names),
+        "signatures": len(model.signatures_),
+        "distortion": model.distortion_,
+        "variance_kept": variance_kept(model),
+        "cluster_sizes": sizes,
+        "settings": {name: value for name, value in model.get_params().items() if name != "verbose"},
+    }

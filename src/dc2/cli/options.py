@@ -1,0 +1,152 @@
+"""Arguments and options that several commands share, in words users know."""
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = [
+    "Columns",
+    "Data",
+    "Debug",
+    "Drop",
+    "Force",
+    "Jobs",
+    "Json",
+    "LabelColumn",
+    "LabelsFile",
+    "ModelFile",
+    "RowIds",
+    "Scale",
+    "ScaleOption",
+    "Seed",
+    "Signatures",
+    "Weight",
+    "number_or_auto",
+    "split_names",
+]
+
+
+class Scale(StrEnum):
+    """How columns are scaled."""
+
+    standard = "standard"
+    robust = "robust"
+    unit = "unit"
+    none = "none"
+
+    @property
+    def parameter(self) -> str | None:
+        """The estimator's parameter."""
+        return None if self is Scale.none else self.value
+
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Parquet, Arrow, CSV (also .csv.gz) or .npy files; folders, 'globs/*.parquet' and addresses such as "
+        "s3://bucket/*.parquet too. All have the same columns.",
+    ),
+]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model that dc2 cluster --model saved.")
+]
+LabelsFile = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        show_default=False,
+        help="Where to write a label per row, in order: .parquet, .arrow, .csv, .csv.gz or .npy.",
+    ),
+]
+Columns = Annotated[
+    list[str],
+    typer.Option(
+        "--columns",
+        metavar="NAMES",
+        help="Columns to use, separated by commas (of .npy: numbers from 0). All, if not given.",
+    ),
+]
+Drop = Annotated[
+    list[str], typer.Option("--drop", metavar="NAMES", help="Columns to leave out, separated by commas.")
+]
+RowIds = Annotated[
+    list[str],
+    typer.Option(
+        "--id", metavar="NAMES", help="Columns to write beside the labels; they are not clustered by."
+    ),
+]
+Weight = Annotated[
+    str | None, typer.Option("--weight", metavar="NAME", help="Column that says how much a row counts.")
+]
+LabelColumn = Annotated[
+    str, typer.Option("--label-column", metavar="NAME", help="Name of the column of labels.")
+]
+ScaleOption = Annotated[
+    Scale,
+    typer.Option(
+        "--scale",
+        metavar="HOW",
+        help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
+        "unit (every row to length 1, for embeddings), none. It is saved with the model.",
+    ),
+]
+Signatures = Annotated[
+    int,
+    typer.Option(
+        "--signatures", min=1, metavar="NUMBER", help="Points to compress the rows to. More see finer shapes."
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", metavar="NUMBER", help="Threads; all cores, if not given. Labels do not depend on it."
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", min=0, metavar="NUMBER", help="Another seed, another (equally good) random division."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for machines.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def split_names(values: Sequence[str]) -> list[str]:
+    """Return the names of an option that may be repeated and may hold commas.
+
+    Examples
+    --------
+    >>> split_names(["height,weight", "age"])
+    ['height', 'weight', 'age']
+    """
+    return [name for value in values for name in value.split(",") if name]
+
+
+def number_or_auto(text: Any) -> Any:
+    """Return a number, a range such as ``2-10`` as a pair, and ``auto`` as it is; the estimator checks the rest.
+
+    Examples
+    --------
+    >>> number_or_auto("3"), number_or_auto("0.05"), number_or_auto("2-10"), number_or_auto("auto")
+    (3, 0.05, (2, 10), 'auto')
+    """
+    if text == "auto":
+        return text
+    pair = re.fullmatch(r"(\d+)-(\d+)", str(text))
+    if pair:
+        return int(pair[1]), int(pair[2])
+    try:
+        number = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+    return int(number) if number.is_integer() else number
