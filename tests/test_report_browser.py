@@ -76,12 +76,18 @@ def tip(run) -> str | None:
     return run("const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText")
 
 
+def in_sight(browser, selector: str):
+    """Scroll to an element and return it when the page has come to rest: scrolling hides the tip."""
+    element = browser.find_element("css selector", selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    return element
+
+
 def pointer_over(browser, selector: str) -> None:
     from selenium.webdriver import ActionChains
 
-    element = browser.find_element("css selector", selector)
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-    ActionChains(browser).move_to_element(element).perform()
+    ActionChains(browser).move_to_element(in_sight(browser, selector)).perform()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -116,7 +122,7 @@ def test_pointing_at_a_mark_shows_its_cluster_and_values(browser, report):
 
 def test_a_tap_on_a_phone_shows_values_too(browser, report):
     run = opened(browser, report, "phone")
-    run("document.querySelector('#signature-map svg').scrollIntoView({block: 'center', behavior: 'instant'})")
+    in_sight(browser, "#signature-map svg")
     box = "document.querySelector('#signature-map use:nth-child(5)').getBoundingClientRect()"
     x, y = run(f"const box = {box}; return [box.x + box.width / 2, box.y + box.height / 2]")
     browser.execute_cdp_cmd(
@@ -130,7 +136,7 @@ def test_arrow_keys_walk_over_the_map(browser, report):
     from selenium.webdriver import Keys
 
     run = opened(browser, report)
-    drawing = browser.find_element("css selector", "#signature-map svg")
+    drawing = in_sight(browser, "#signature-map svg")
     drawing.send_keys(Keys.ARROW_RIGHT)
     first = tip(run)
     drawing.send_keys(Keys.ARROW_RIGHT)

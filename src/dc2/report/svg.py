@@ -60,11 +60,10 @@ class _Axis:
     def over(cls, values: Sequence[float], log: bool, start: float, end: float) -> _Axis:
         low, high = min(values), max(values)
         if log:
-            low, high = low / 1.15, high * 1.15
-        else:
-            pad = 0.05 * (high - low) or 0.5 * (abs(high) or 1.0)
-            low, high = low - pad, high + pad
-        return cls(low, high, log, start, end)
+            pad = (high / low) ** 0.06 * 1.03
+            return cls(low / pad, high * pad, log, start, end)
+        pad = 0.05 * (high - low) or 0.5 * (abs(high) or 1.0)
+        return cls(low - pad, high + pad, log, start, end)
 
     def __call__(self, value: float) -> float:
         low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))

@@ -82,15 +82,18 @@
     const note = document.getElementById("map-note");
     const sizes = marks.map((mark) => mark.style.transform.match(/scale\(.*\)/)[0]);
     const inOrder = marks.map((_, i) => i).sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+    const ring = drawing.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "circle"));
+    ring.setAttribute("class", "ring");
     let layout = facts.layouts[0];
     let alone = null;
     let current = null;
 
     const tell = (i) => {
-      if (current !== null) marks[current].classList.remove("on");
       current = i;
+      ring.setAttribute("r", i === null ? 0 : Number(sizes[i].slice(6, -1)) + 2);
       if (i === null) { hideTip(); return; }
-      marks[i].classList.add("on");
+      ring.setAttribute("cx", layout.xy[2 * i]);
+      ring.setAttribute("cy", layout.xy[2 * i + 1]);
       const list = document.createElement("dl");
       const values = facts.values[i];
       for (let v = 0; v < values.length; v += 2) {

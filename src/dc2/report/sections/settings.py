@@ -25,9 +25,9 @@ OPTIONS = {
     "n_clusters": "-k",
     "n_signatures": "--signatures",
     "bandwidth": "--bandwidth",
+    "scale": "--scale",
     "random_state": "--seed",
 }
-SCALE_OF_THE_COMMAND = "standard"
 
 
 def section(facts: Facts) -> Section:
@@ -85,24 +85,27 @@ def python_snippet(model: Any) -> str:
 def command_line(model: Any) -> str | None:
     """Return the command that makes this model, or None where the command line lacks an option for it.
 
+    Options are written out, so that the command does not depend on what its defaults are.
+
     Examples
     --------
     >>> from dc2 import RPFCluster
-    >>> command_line(RPFCluster(3, scale="standard", random_state=0))
-    'dc2 cluster DATA -k 3 --seed 0 -o labels.parquet'
+    >>> command_line(RPFCluster(3, bandwidth=0.05, scale="standard", random_state=0))
+    'dc2 cluster DATA -k 3 --signatures 1000 --bandwidth 0.05 --scale standard --seed 0 -o labels.parquet'
     >>> command_line(RPFCluster(3, n_trees=50)) is None
     True
     """
-    changed = _changed(model)
-    scale = changed.pop("scale", None)
-    if type(model).__name__ != "RPFCluster" or not set(changed) <= set(OPTIONS):
+    if type(model).__name__ != "RPFCluster" or not set(_changed(model)) <= set(OPTIONS):
         return None
-    words = ["dc2", "cluster", "DATA", "-k", str(model.n_clusters)]
-    for key, value in changed.items():
-        if key != "n_clusters":
-            words += [OPTIONS[key], str(value)]
-    if scale != SCALE_OF_THE_COMMAND:
-        words += ["--scale", "none" if scale is None else str(scale)]
+    words = ["dc2", "cluster", "DATA"]
+    for parameter, option in OPTIONS.items():
+        value = getattr(model, parameter)
+        if parameter == "scale" and value is None:
+            value = "none"
+        if isinstance(value, tuple | list):
+            value = "-".join(map(str, value))
+        if value is not None and _is_plain(value):
+            words += [option, str(value)]
     return shlex.join([*words, "-o", "labels.parquet"])
 
 
@@ -125,6 +128,8 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
     return value is None or isinstance(value, str | bool | int | float | np.generic)
 
 
