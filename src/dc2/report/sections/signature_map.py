@@ -18,7 +18,7 @@ from dc2.report.page import Section
 __all__ = ["section"]
 
 WIDTH, HEIGHT, PAD = 720.0, 480.0, 26.0
-MOST_MARKS = 3000
+MOST_MARKS = 2000
 ALL_VALUES_UP_TO, VALUES_SHOWN = 12, 8
 INK_SHARE = 0.22  # of the map that the marks would cover if none overlapped
 
