@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +12,8 @@ import pytest
 
 import dc2
 
+pty = pytest.importorskip("pty")  # signals, terminals and limits are those of POSIX
+resource = pytest.importorskip("resource")
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
@@ -46,7 +47,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 @pytest.mark.parametrize(
     ("name", "sent", "code"),
     [
@@ -98,10 +98,7 @@ def test_a_pipe_gets_neither_colours_nor_bars(folder: Path) -> None:
     assert done.stdout.startswith("2 clusters in 20,000 rows")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="terminals are those of POSIX")
 def test_a_terminal_shows_the_four_stages_and_the_speed(folder: Path) -> None:
-    import pty
-
     master, slave = pty.openpty()
     command = [*COMMAND, "cluster", "rows.npy", *QUICK, "-o", "labels.npy"]
     with subprocess.Popen(
