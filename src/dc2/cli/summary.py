@@ -85,11 +85,11 @@ def cluster_lines(sizes: Sequence[float]) -> list[str]:
 
     Examples
     --------
-    >>> for line in cluster_lines([30, 10]):
+    >>> for line in cluster_lines([80, 20]):
     ...     print(line)
     [bold]  cluster            rows   share[/]
-      0                    30   75.0%  [cyan]███████████████████████[/]
-      1                    10   25.0%  [cyan]████████[/]
+      0                    80   80.0%  [cyan]████████████████████████[/]
+      1                    20   20.0%  [cyan]██████[/]
     """
     total = sum(sizes) or 1
     lines = ["[bold]  cluster            rows   share[/]"]
