@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into the documentation")
     options = parser.parse_args()
     counts = [50, 200] if options.quick else [50, 100, 200, 500, 1000, 2000]
-    n_rows, n_test, n_exact = (5_000, 2_000, 2_000) if options.quick else (60_000, 10_000, 5_000)
+    n_rows, n_test, n_exact = (5_000, 2_000, 2_000) if options.quick else (20_000, 5_000, 5_000)
     text = [
         f"At most {n_rows:,} training and {n_test:,} test rows; change in prediction on {n_exact:,} training rows."
     ]

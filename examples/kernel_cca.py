@@ -25,10 +25,10 @@ def shared(A, B, A_new, B_new):
 
 
 def main():
-    (A, B), (A_new, B_new) = views(20_000, seed=0), views(2_000, seed=1)
+    (A, B), (A_new, B_new) = views(5_000, seed=0), views(2_000, seed=1)
     linear = shared(A, B, A_new, B_new)
-    of_a = SignatureNystroem(gamma=0.5, n_components=60, random_state=0).fit(A)
-    of_b = SignatureNystroem(gamma=0.5, n_components=60, random_state=0).fit(B)
+    of_a = SignatureNystroem(gamma=0.5, n_components=40, random_state=0).fit(A)
+    of_b = SignatureNystroem(gamma=0.5, n_components=40, random_state=0).fit(B)
     kernel = shared(of_a.transform(A), of_b.transform(B), of_a.transform(A_new), of_b.transform(B_new))
     print(f"correlation found by linear CCA: {linear:.3f}; by kernel CCA: {kernel:.3f}")
     return linear, kernel

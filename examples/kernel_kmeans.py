@@ -36,7 +36,7 @@ def main():
     root = np.sqrt(similarity)
     eigenvalues, vectors = np.linalg.eigh(root[:, None] * K * root)
     leading = vectors[:, -2:] * np.sqrt(eigenvalues[-2:]) / root[:, None]
-    start = KMeans(2, n_init=10, random_state=0).fit_predict(leading, sample_weight=similarity)
+    start = KMeans(2, n_init=3, random_state=0).fit_predict(leading, sample_weight=similarity)
     labels, before, after = kernel_kmeans(K, similarity, start, n_clusters=2)
     accuracy = clustering_accuracy(y, labels[compressor.labels_])
     plain = clustering_accuracy(y, KMeans(2, n_init=1, random_state=0).fit_predict(X))

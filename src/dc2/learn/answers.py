@@ -143,9 +143,7 @@ class Answers:
         return names
 
     def _through_signatures(self, X: Any, of_signature: NDArray[Any]) -> Any:
-        source = source_for(self, X, reset=False)
-        ids = self.compressors_[0].apply(source)
-        return of_signature[ids] if isinstance(ids, np.ndarray) else (of_signature[block] for block in ids)
+        return self.compressors_[0].look_up(source_for(self, X, reset=False), of_signature)
 
     def _by_estimator(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         check_is_fitted(self)

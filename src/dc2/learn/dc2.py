@@ -48,7 +48,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
           labelled; they are compressed too, and spread the labels of the others;
         - anything else that learns without a target, such as `OneClassSVM` or `KernelDensity`.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor()``, with 1000 signatures.
+        How rows become signatures; None is ``Compressor(populate="nearest")``, with 1000 signatures.
     min_per_class : int, default=10
         Signatures are shared out in proportion to the rows of each class, but at least so many each (if the class
         has as many rows, and the number of signatures allows it).
@@ -202,7 +202,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _checked_compressor(self) -> Compressor:
         if self.compressor is None:
-            return Compressor()
+            return Compressor(populate="nearest")
         if not isinstance(self.compressor, Compressor):
             raise ParameterError(f"compressor must be a dc2.Compressor or None; got {self.compressor!r}.")
         own: Compressor = clone(self.compressor)
