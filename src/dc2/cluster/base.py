@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -30,7 +30,7 @@ from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import Block, Source, as_source
 from dc2.sources.estimator import source_for
-from dc2.spectral import SpectralResult, spectral_clustering
+from dc2.spectral import SpectralResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,10 @@ class SignatureClusterer(
         """Return the signatures of a source."""
 
     @abstractmethod
-    def _similarity(
+    def _cluster(
         self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
-    ) -> NDArray[Any]:
-        """Return the similarity of signature points."""
+    ) -> SpectralResult:
+        """Cluster signature points."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Cluster rows.
@@ -146,7 +146,12 @@ class SignatureClusterer(
         return self._populated(X, self._label_of_id())
 
     def predict_to(
-        self, X: Any, path: str | os.PathLike[str], *, id_columns: str | list[str] = (), column: str = "label"
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        id_columns: str | Sequence[str] = (),
+        column: str = "label",
     ) -> int:
         """Write the cluster of each row to a file, in row order, beside chosen columns of the data.
 
@@ -170,7 +175,7 @@ class SignatureClusterer(
         check_output_path(path)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         fitted = getattr(self, "feature_names_in_", None)
-        wanted = [name for name in fitted] if fitted is not None and not isinstance(X, Source) else None
+        wanted = list(fitted) if fitted is not None and not isinstance(X, Source) else None
         rows = (
             X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
         )
@@ -267,15 +272,6 @@ class SignatureClusterer(
         self.eigenvalues_ = result.eigenvalues
         self.embedding_ = result.embedding
 
-    def _cluster(
-        self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
-    ) -> SpectralResult:
-        similarity = self._similarity(points, weights, seeds)
-        n_clusters = self._reachable_clusters(points, self.n_clusters)
-        return spectral_clustering(
-            similarity, n_clusters, assign=self.assign, weights=weights, random_state=seeds.assign
-        )
-
     def _check_common_parameters(self) -> None:
         check_integer("n_signatures", self.n_signatures, low=1)
         check_choice("assign", self.assign, ("kmeans", "ncut"))
@@ -297,17 +293,17 @@ class SignatureClusterer(
                 f"n_samples={n_rows} should be >= n_clusters={fewest}: fewer rows than clusters."
             )
 
-    def _reachable_clusters(self, points: NDArray[Any], wanted: int) -> int:
-        """Return the number of clusters wanted, or of distinct points where there are fewer."""
-        distinct = len(np.unique(points, axis=0)) if len(points) < 4 * wanted else len(points)
-        if distinct < wanted:
+    def _clusters_found(self, result: SpectralResult, wanted: int) -> int:
+        """Return the number of clusters found, and say so where it is less than what was wanted."""
+        found = int(result.labels.max()) + 1
+        if found < wanted:
             warnings.warn(
-                f"the rows make only {distinct} distinct signatures, so there are {distinct} clusters and not "
-                f"n_clusters={wanted}: rows that are equal cannot be told apart.",
+                f"the rows make only {found} signatures that the kernel tells apart, so there are {found} clusters "
+                f"and not n_clusters={wanted}. Ask for fewer clusters; equal rows cannot be told apart.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return min(distinct, wanted)
+        return found
 
 
 def _named(X: Any) -> bool:
@@ -317,4 +313,5 @@ def _named(X: Any) -> bool:
 def conquered_points(signatures: Signatures) -> NDArray[np.float32]:
     """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums."""
     points = signatures.points.astype(np.float64)
-    return (points - points.mean(axis=0)).astype(np.float32)
+    centred: NDArray[np.float32] = (points - points.mean(axis=0)).astype(np.float32)
+    return centred

@@ -38,7 +38,8 @@ class CentreRouter:
         """Return the nearest centre of each row."""
         raise_if_not_finite(X, names, start)
         nearest, _ = pairwise_distances_argmin_min(X.astype(self.centres.dtype, copy=False), self.centres)
-        return nearest.astype(np.int32)
+        ids: NDArray[np.int32] = nearest.astype(np.int32)
+        return ids
 
 
 class KASP(RASP):
@@ -118,7 +119,7 @@ def means_of(
     X: NDArray[Any], weights: NDArray[np.float64], ids: NDArray[np.int32], centres: NDArray[Any]
 ) -> Signatures:
     """Return the means of rows assigned to centres, as signatures."""
-    total = np.bincount(ids, weights, minlength=len(centres))
+    total = np.bincount(ids, weights, minlength=len(centres)).astype(np.float64)
     safe = np.where(total > 0, total, 1.0)
     means = np.stack([np.bincount(ids, weights * column, minlength=len(centres)) for column in X.T], axis=1)
     points = np.where(total[:, None] > 0, means / safe[:, None], centres).astype(centres.dtype)

@@ -17,7 +17,7 @@ from dc2.kernels import GaussianKernel
 from dc2.parameters import check_positive
 from dc2.random import RandomStateLike
 from dc2.sources import Source
-from dc2.spectral import Assign
+from dc2.spectral import Assign, SpectralResult, spectral_clustering
 
 
 class RASP(SignatureClusterer):
@@ -85,7 +85,16 @@ class RASP(SignatureClusterer):
         plan = make_plan(self.n_signatures, None, 1, "projection", "median", 0, "centroid", "leaf", 0, None)
         return compress(source, engine, plan, seeds.compress, usable_threads(self.n_jobs))
 
-    def _similarity(
+    def _cluster(
         self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
-    ) -> NDArray[np.float64]:
-        return GaussianKernel(self.sigma).fit(points).similarity_
+    ) -> SpectralResult:
+        similarity = GaussianKernel(self.sigma).fit(points).similarity_
+        result = spectral_clustering(
+            similarity,
+            min(self.n_clusters, len(points)),
+            assign=self.assign,
+            weights=weights,
+            random_state=seeds.assign,
+        )
+        self.n_clusters_ = self._clusters_found(result, self.n_clusters)
+        return result

@@ -8,18 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import Seeds, SignatureClusterer, conquered_points
-from dc2.compress.compress import Compression, Plan, compress
+from dc2.cluster.base import Seeds, SignatureClusterer
+from dc2.cluster.membership import memberships
+from dc2.compress.compress import SHORTLIST, Compression, Plan, compress
 from dc2.compress.compressor import make_plan
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
+from dc2.compress.router import with_shortlist
+from dc2.core.reference import CUTS
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
-from dc2.kernels.bandwidth import choose_bandwidth, choose_n_clusters, most_clusters, spectra
+from dc2.kernels.bandwidth import choose, most_clusters
 from dc2.kernels.rpf import rpf_similarity
-from dc2.parameters import check_integer, check_positive
+from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike
 from dc2.sources import Source
+from dc2.sources.estimator import source_for
 from dc2.spectral import Assign, SpectralResult, spectral_clustering
 from dc2.trees import RPForest
 from dc2.trees.forest import forest_leaf_size
@@ -41,17 +45,22 @@ class RPFCluster(SignatureClusterer):
     n_signatures : int, default=1000
         Number of signatures. More see finer shapes; time and memory of conquer grow with the cube and the square.
     n_partitions, divide, cut, sharpen, populate, refine, scale, sample_size
-        How rows become signatures; see `Compressor`. ``cut="median", sharpen=0, sample_size=None, populate="leaf"``
-        is the paper.
+        How rows become signatures; see `Compressor`. With the default ``populate="nearest"`` a row belongs to the
+        signature nearest to it. ``cut="median", sharpen=0, sample_size=None, populate="leaf", forest_cut="median",
+        forest_leaf_size=30, assign="ncut"`` is the paper.
     n_trees : int, default=800
         Trees of the forest over the signatures.
     forest_leaf_size : float or "auto", default="auto"
         A node of the forest with fewer signatures is not split. "auto" is a twentieth of the signatures within 5 and
         30; the paper has 30.
+    forest_cut : {"quantile", "median", "uniform", "mean"}, default="quantile"
+        Where a node of the forest is cut: "quantile" anywhere between the quartiles of its projections, as in the
+        authors' rpForests; the paper's trees cut at the median.
     bandwidth : float or "auto", default="auto"
         The b of the similarity exp((s - 1) / b), s being the share of trees in which two signatures share a leaf.
         Smaller sees finer structure. "auto" takes, of eight between 0.02 and 0.15, the largest whose relative
-        eigengap after the k-th eigenvalue is at least half of the best. The paper's beta is b * n_trees.
+        eigengap after the k-th eigenvalue is at least half of the best (0.04 where no gap shows). The
+        paper's beta is b * n_trees.
     assign : {"kmeans", "ncut"}, default="kmeans"
         From eigenvectors to clusters: K-means on normalized rows (Ng, Jordan, Weiss), or recursive normalized cuts
         (Shi, Malik), as the paper's authors do.
@@ -126,11 +135,12 @@ class RPFCluster(SignatureClusterer):
         divide: Literal["projection", "sampling"] = "projection",
         cut: Cut = "mean",
         sharpen: int = 2,
-        populate: Literal["leaf", "nearest"] = "leaf",
-        refine: int = 5,
+        populate: Literal["leaf", "nearest"] = "nearest",
+        refine: int = 2,
         scale: Literal["standard", "robust", "unit"] | None = None,
         n_trees: int = 800,
         forest_leaf_size: float | Literal["auto"] = "auto",
+        forest_cut: Cut = "quantile",
         bandwidth: float | Literal["auto"] = "auto",
         assign: Assign = "kmeans",
         weighted: bool = False,
@@ -151,6 +161,7 @@ class RPFCluster(SignatureClusterer):
         self.scale = scale
         self.n_trees = n_trees
         self.forest_leaf_size = forest_leaf_size
+        self.forest_cut = forest_cut
         self.bandwidth = bandwidth
         self.assign = assign
         self.weighted = weighted
@@ -167,6 +178,7 @@ class RPFCluster(SignatureClusterer):
         if not self._automatic(self.bandwidth):
             check_positive("bandwidth", self.bandwidth)
         forest_leaf_size(self.forest_leaf_size, 1)
+        check_choice("forest_cut", self.forest_cut, CUTS)
 
     def _plan(self) -> Plan:
         return make_plan(
@@ -208,6 +220,7 @@ class RPFCluster(SignatureClusterer):
             points,
             self.n_trees,
             self.forest_leaf_size,
+            cut=self.forest_cut,
             sample_weight=weights,
             n_jobs=self.n_jobs,
             rng=seeds.kernel,
@@ -215,46 +228,45 @@ class RPFCluster(SignatureClusterer):
         # Two bytes a count: kept, so that other numbers of clusters and bandwidths need no new forest.
         self._counts = forest.counts(n_jobs=self.n_jobs).astype(np.min_scalar_type(self.n_trees))
         self._conquer_weights = weights
-        return self._spectral(points, self.n_clusters, self.bandwidth, seeds)
+        return self._spectral(seeds)
 
-    def _spectral(
-        self, points: NDArray[Any], n_clusters: Any, bandwidth: Any, seeds: Seeds
-    ) -> SpectralResult:
+    def _spectral(self, seeds: Seeds) -> SpectralResult:
         """Choose what is to be chosen, and cluster the signatures."""
-        weights = self._conquer_weights
-        for name in ("bandwidth_path_", "n_clusters_path_", "n_clusters_confidence_"):
-            vars(self).pop(name, None)
-        low, high = self._range(n_clusters, len(points))
-        if self._automatic(bandwidth) or low < high:
-            every = np.ones(len(points)) if weights is None else weights
-            found = spectra(self._counts, self.n_trees, min(high + 1, len(points)), every, self.n_jobs)
-            if low < high:
-                low, scores = choose_n_clusters(found, low, high)
-                self.n_clusters_path_ = {
-                    "n_clusters": np.arange(high - len(scores) + 1, high + 1),
-                    "score": scores,
-                }
-                ahead = np.sort(scores)[::-1]
-                self.n_clusters_confidence_ = float(max(0.0, 1.0 - max(ahead[1], 0.0) / ahead[0]))
-            if self._automatic(bandwidth):
-                bandwidth, scores = choose_bandwidth(found, low)
-                self.bandwidth_path_ = {"bandwidth": found.bandwidths, "score": scores}
-        self.bandwidth_ = float(bandwidth)
-        self.n_clusters_ = self._reachable_clusters(points, low)
-        return spectral_clustering(
-            rpf_similarity(self._counts, self.n_trees, self.bandwidth_),
-            self.n_clusters_,
+        n_points = len(self._counts)
+        choice = choose(
+            self._counts,
+            self.n_trees,
+            self._range(n_points),
+            None if self._automatic(self.bandwidth) else float(self.bandwidth),
+            np.ones(n_points) if self._conquer_weights is None else self._conquer_weights,
+            self.n_jobs,
+        )
+        result = spectral_clustering(
+            rpf_similarity(self._counts, self.n_trees, choice.bandwidth),
+            min(choice.n_clusters, n_points),
             assign=self.assign,
-            weights=weights,
+            weights=self._conquer_weights,
             random_state=seeds.assign,
         )
+        self.bandwidth_ = choice.bandwidth
+        self.n_clusters_ = self._clusters_found(result, choice.n_clusters)
+        self._set_or_drop("bandwidth_path_", choice.bandwidth_path)
+        self._set_or_drop("n_clusters_path_", choice.n_clusters_path)
+        self._set_or_drop("n_clusters_confidence_", choice.confidence)
+        return result
 
-    def _range(self, n_clusters: Any, n_points: int) -> tuple[int, int]:
-        if self._automatic(n_clusters):
+    def _set_or_drop(self, name: str, value: Any) -> None:
+        self.__dict__.pop(name, None)
+        if value is not None:
+            setattr(self, name, value)
+
+    def _range(self, n_points: int) -> tuple[int, int]:
+        if self._automatic(self.n_clusters):
             return 1, most_clusters(n_points)
-        if isinstance(n_clusters, tuple | list):
-            return int(n_clusters[0]), min(int(n_clusters[1]), n_points)
-        return int(n_clusters), int(n_clusters)
+        if isinstance(self.n_clusters, tuple | list):
+            low, high = (int(bound) for bound in self.n_clusters)
+            return low, max(low, min(high, n_points))
+        return int(self.n_clusters), int(self.n_clusters)
 
     def recluster(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
         """Cluster the signatures anew, without the rows: in a fraction of a second, also on a loaded model.
@@ -281,6 +293,40 @@ class RPFCluster(SignatureClusterer):
         except ValueError:
             self.n_clusters, self.bandwidth = before
             raise
-        points = conquered_points(self.signatures_)
-        self._keep(self._spectral(points, self.n_clusters, self.bandwidth, self._seeds_of_fit()))
+        self._keep(self._spectral(self._seeds_of_fit()))
         return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return how much each row belongs to each cluster: shares among its five nearest signatures.
+
+        Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from those at its border; they
+        are not calibrated probabilities, and at a border the largest may differ from `predict`, which goes by the
+        nearest signature alone.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters)
+            For a source that is not in memory, an iterator of such arrays, block by block.
+        """
+        check_is_fitted(self)
+        if len(self._router.trees) > 1:
+            raise ParameterError(
+                "predict_proba needs one tree over all rows, but divide='sampling' made one per partition. Fit with "
+                "divide='projection'."
+            )
+        router = (
+            self._router if self._router.shortlist is not None else with_shortlist(self._router, SHORTLIST)
+        )
+        label_of_id = self._label_of_id()
+        n_clusters = int(label_of_id.max()) + 1
+        source = source_for(self, X, reset=False)
+        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+        blocks = engine.map(
+            lambda block: memberships(router, block.X, label_of_id, n_clusters), source, stage="populate"
+        )
+        return np.concatenate(list(blocks)) if source.in_memory else blocks

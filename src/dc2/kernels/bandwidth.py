@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from dc2.kernels.rpf import rpf_similarity
 from dc2.spectral.affinity import NEGLIGIBLE, normalized_affinity
 
 BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15)
-FALLBACK = 0.05
+FALLBACK = 0.04
+WEAK = 0.1  # a relative gap below this says nothing
 GOOD_ENOUGH = 0.5  # of the largest relative gap
 FINEST_FOR_K = 0.03  # below it lone outliers pass for clusters
 MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
@@ -50,7 +52,7 @@ class Spectra:
 
 
 def spectra(
-    counts: NDArray[np.integer],
+    counts: NDArray[np.integer[Any]],
     n_trees: int,
     n_eigenvalues: int,
     weights: NDArray[np.float64],
@@ -61,8 +63,8 @@ def spectra(
     def leading(bandwidth: float) -> NDArray[np.float64]:
         affinity = normalized_affinity(rpf_similarity(counts, n_trees, bandwidth), weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster.
-        found: NDArray[np.float64] = eigvalsh(affinity, driver="evd", overwrite_a=True, check_finite=False)
-        return found[::-1][:n_eigenvalues]
+        found = eigvalsh(affinity, driver="evd", overwrite_a=True, check_finite=False)
+        return np.asarray(found[::-1][:n_eigenvalues], np.float64)
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
         return Spectra(np.array(BANDWIDTHS), np.stack(list(pool.map(leading, BANDWIDTHS))))
@@ -72,12 +74,12 @@ def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np
     """Return the bandwidth for a number of clusters, and the score of each that was considered.
 
     Of those whose relative gap is at least half of the largest it takes the widest, which is the one that depends
-    least on single points.
+    least on single points. Where no gap says anything, as with crowded clusters in many dimensions, it is 0.04.
     """
     if not 1 < n_clusters < found.eigenvalues.shape[1]:
         return FALLBACK, np.zeros(len(found.bandwidths))
     scores = found.relative_gaps()[:, n_clusters - 1]
-    if not scores.max() > 0:
+    if not scores.max() > WEAK:
         return FALLBACK, scores
     return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
 
@@ -101,3 +103,55 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     scores[known] = gaps[numbers[known] - 1] * (numbers[known] / 2.0) ** GAP_GROWTH
     scores[numbers == 1] = ONE_CLUSTER_BELOW
     return int(numbers[scores.argmax()]), scores
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and from what.
+
+    Attributes
+    ----------
+    n_clusters : int
+    bandwidth : float
+    bandwidth_path : dict or None
+        "bandwidth" and "score" of each that was considered.
+    n_clusters_path : dict or None
+        "n_clusters" and "score" of each that was considered.
+    """
+
+    n_clusters: int
+    bandwidth: float
+    bandwidth_path: dict[str, NDArray[Any]] | None = None
+    n_clusters_path: dict[str, NDArray[Any]] | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """How far the best number of clusters is ahead of the next, from 0 (a tie) to 1."""
+        if self.n_clusters_path is None:
+            return None
+        second, best = np.sort(self.n_clusters_path["score"])[-2:]
+        return float(1.0 - max(second, 0.0) / best)
+
+
+def choose(
+    counts: NDArray[np.integer[Any]],
+    n_trees: int,
+    n_clusters: tuple[int, int],
+    bandwidth: float | None,
+    weights: NDArray[np.float64],
+    n_jobs: int | None,
+) -> Choice:
+    """Choose a number of clusters between two bounds, and a bandwidth if none is given."""
+    low, high = n_clusters
+    if low == high and bandwidth is not None:
+        return Choice(low, bandwidth)
+    found = spectra(counts, n_trees, min(high + 1, len(counts)), weights, n_jobs)
+    numbers_considered = bandwidths_considered = None
+    if low < high:
+        numbers = np.arange(low, high + 1)
+        low, scores = choose_n_clusters(found, low, high)
+        numbers_considered = {"n_clusters": numbers, "score": scores}
+    if bandwidth is None:
+        bandwidth, scores = choose_bandwidth(found, low)
+        bandwidths_considered = {"bandwidth": found.bandwidths, "score": scores}
+    return Choice(low, bandwidth, bandwidths_considered, numbers_considered)

@@ -94,4 +94,5 @@ class RPFKernel(BaseEstimator):
 def rpf_similarity(counts: NDArray[np.integer[Any]], n_trees: int, bandwidth: float) -> NDArray[np.float64]:
     """Return exp((s - 1) / b) from counts of shared leaves; each of the n_trees + 1 values is computed once."""
     values: NDArray[np.float64] = np.exp((np.arange(n_trees + 1) / n_trees - 1.0) / bandwidth)
-    return values[counts]
+    similarity: NDArray[np.float64] = values[counts]
+    return similarity

@@ -136,7 +136,8 @@ class RPForest:
 def forest_leaf_size(leaf_size: Any, n_points: float) -> float:
     """Return the leaf size of a forest over so many points."""
     if isinstance(leaf_size, str) and leaf_size == "auto":
-        return float(min(max(n_points / POINTS_PER_LEAF_SIZE, SMALLEST_LEAF), LARGEST_LEAF))
+        smallest = min(SMALLEST_LEAF, max(2.0, n_points / 2))  # so that also a few points are told apart
+        return float(min(max(n_points / POINTS_PER_LEAF_SIZE, smallest), LARGEST_LEAF))
     return check_positive("leaf_size", leaf_size)
 
 
