@@ -143,7 +143,7 @@ def _ratios(summary: Summary, names: Iterable[str]) -> dict[str, float]:
         for n_partitions in PARTITIONS:
             ratio = summary.mean("ratio", data_set=name, n_partitions=n_partitions)
             if ratio is not None:
-                found[f"{summary.title(name)} {n_partitions}"] = ratio
+                found[f"{summary.title(name)}, {n_partitions}"] = ratio
     return found
 
 
@@ -360,7 +360,7 @@ def _on_sensors(
 
 
 def _list(figures: dict[str, float], form: str) -> str:
-    return "; ".join(f"{name} {form.format(value)}" for name, value in figures.items())
+    return "; ".join(f"{name}: {form.format(value)}" for name, value in figures.items())
 
 
 def _verdict(figures: dict[str, float], holds: Callable[[float], bool]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from dc2.report.html import Html, figure, image, join, paragraph, table
+from dc2.report.html import Html, figure, image, join, paragraph, table, tag
 from dc2.report.page import Section, page
 
 __all__ = ["Chapter", "Document", "Grid", "Part", "Picture", "to_html", "to_markdown"]
@@ -67,6 +67,8 @@ def to_markdown(document: Document, folder: Path | None) -> str:
     <BLANKLINE>
     First.
     <BLANKLINE>
+    **Scores**
+    <BLANKLINE>
     | set | score |
     |---|--:|
     | a\|b | 1 |
@@ -98,7 +100,7 @@ def _markdown(part: Part, folder: Path | None) -> str:
     rules = ["---" if column < part.n_text else "--:" for column in range(len(part.head))]
     lines = [part.head, *part.rows]
     written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([written[0], "|" + "|".join(rules) + "|", *written[1:]])
+    return "\n".join([f"**{part.label}**", "", written[0], f"|{'|'.join(rules)}|", *written[1:]])
 
 
 def _html(part: Part) -> Html:
@@ -106,4 +108,6 @@ def _html(part: Part) -> Html:
         return paragraph(part)
     if isinstance(part, Picture):
         return figure(image(part.path.read_bytes(), part.caption, style="max-width:100%"), part.caption)
-    return table(part.head, part.rows, label=part.label, text_columns=range(part.n_text))
+    return join(
+        tag("h3", part.label), table(part.head, part.rows, label=part.label, text_columns=range(part.n_text))
+    )

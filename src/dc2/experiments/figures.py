@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,22 +44,29 @@ def import_figure() -> Any:
 
 
 def _save(figure: Any, path: Path) -> list[Path]:
+    from matplotlib import rc_context
+
     path.parent.mkdir(exist_ok=True)
     saved = []
     for kind in ("png", "svg"):
         target = path.with_suffix(f".{kind}")
-        with renamed_at_the_end(target) as temporary:
+        with renamed_at_the_end(target) as temporary, rc_context({"svg.fonttype": "none"}):
             figure.savefig(temporary, format=kind, dpi=110)
+        figure.set_layout_engine("none")  # everything has its place now
         saved.append(target)
     return saved
 
 
-def _figure(n_axes: int = 1, height: float = 3.6) -> tuple[Any, list[Any]]:
-    figure = import_figure()(figsize=(4.8 * n_axes if n_axes > 1 else 8.5, height), layout="constrained")
-    axes = figure.subplots(1, n_axes, squeeze=False)[0]
-    for axis in axes:
+def _figure(n_axes: int = 1) -> tuple[Any, list[Any]]:
+    """Return a figure with axes two in a row."""
+    n_columns = min(n_axes, 2)
+    n_rows = -(-n_axes // n_columns)
+    figure = import_figure()(figsize=(8.5, 3.6 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for number, axis in enumerate(axes):
         axis.spines[["top", "right"]].set_visible(False)
-    return figure, list(axes)
+        axis.set_visible(number < n_axes)
+    return figure, list(axes[:n_axes])
 
 
 def _bars(
@@ -150,21 +158,20 @@ def _time(rows: list[Row]) -> Any:
 
 def _sweep(rows: list[Row]) -> Any:
     sets = Summary(rows).sets()
-    figure, axes = _figure(max(2, len(sets)), 3.4)
+    figure, axes = _figure(len(sets))
     for axis, name in zip(axes, sets, strict=False):
         for colour, method in zip(COLOURS, SWEPT, strict=False):
             some = pick(rows, data_set=name, variant=method, seed=0)
             if not some:
                 continue
             bandwidths, accuracy = numbers(some, "bandwidth"), numbers(some, "accuracy")
-            # On one scale from 0 to 1, since a sigma and a beta do not compare.
-            share = [
-                (value - min(bandwidths)) / (max(bandwidths) - min(bandwidths) or 1) for value in bandwidths
-            ]
+            # Both kernels on one scale: a sigma and a b do not compare.
+            lowest, highest = math.log(min(bandwidths)), math.log(max(bandwidths))
+            share = [(math.log(value) - lowest) / (highest - lowest or 1) for value in bandwidths]
             axis.plot(share, accuracy, color=colour, label=method, linewidth=1)
             bad = [place for place, row in enumerate(some) if row["degenerate"] == "True"]
             axis.plot([share[i] for i in bad], [accuracy[i] for i in bad], "x", color=colour, markersize=4)
-        axis.set(title=title_of(name, rows), xlabel="bandwidth, from the paper's lowest to its highest")
+        axis.set(title=title_of(name, rows), xlabel="bandwidth, lowest to highest (log)")
     axes[0].set_ylabel("accuracy (x: degenerate)")
     axes[0].legend(frameon=False, fontsize="small")
     return figure
@@ -188,10 +195,11 @@ def _by_scheme(column: str, selection: str, label: str) -> Callable[[list[Row]],
 
 def _theorem(perturbation: str) -> Callable[[list[Row]], Any]:
     def draw(rows: list[Row]) -> Any:
-        figure, axes = _figure(4, 3.8)
-        kinds = [(kernel, name) for kernel in ("gaussian", "rpf") for name in ("separated", "overlapping")]
-        for axis, (kernel, name) in zip(axes, kinds, strict=True):
-            some = pick(rows, kernel=kernel, data_set=name, perturbation=perturbation)
+        drawn = pick(rows, perturbation=perturbation)
+        kinds = list(dict.fromkeys((row["kernel"], row["data_set"]) for row in drawn))
+        figure, axes = _figure(max(1, len(kinds)))
+        for axis, (kernel, name) in zip(axes, kinds, strict=False):
+            some = pick(drawn, kernel=kernel, data_set=name)
             sigma2 = numbers(some, "sigma2")
             axis.plot(sigma2, sigma2, "-", color="black", linewidth=0.8, label="σ²")
             for colour, (column, label) in zip(
@@ -211,6 +219,7 @@ def _theorem(perturbation: str) -> Callable[[list[Row]], Any]:
                 title=f"{kernel} kernel, {title_of(name, rows)}{outside}",
             )
             axis.title.set_fontsize("small")
+            axis.tick_params(axis="x", which="minor", labelbottom=False)
             axis.legend(frameon=False, fontsize="small")
         return figure
 
@@ -229,21 +238,16 @@ def _radius(rows: list[Row]) -> Any:
             some = Summary(pick(rows, data_set=name))
             depths = sorted({int(row["depth"]) for row in some.rows})
             means = [some.mean("relative", depth=depth) for depth in depths]
-            axis.plot(
-                depths,
-                means,
-                ".-",
-                linewidth=1,
-                color=COLOURS[number % len(COLOURS)],
-                label=title_of(name, rows),
-            )
-        axis.set(xlabel="depth", yscale="log", ylabel="radius, of that of the root")
+            # Dimensions have an order, so they are shades of grey.
+            colour = f"{0.8 * number / len(names):.2f}" if generated else COLOURS[number % len(COLOURS)]
+            axis.plot(depths, means, ".-", linewidth=1, color=colour, label=some.title(name))
+        axis.set(xlabel="depth", yscale="log", ylabel="radius / radius of the root")
         axis.legend(frameon=False, fontsize="x-small")
     return figure
 
 
 def _ours(rows: list[Row]) -> Any:
-    figure, axes = _figure(2, 4.2)
+    figure, axes = _figure(2)
     names = list(dict.fromkeys(row["data_set"] for row in rows))
     summary = Summary(rows)
     for axis, (column, label) in zip(
@@ -258,7 +262,13 @@ def _ours(rows: list[Row]) -> Any:
                 )  # fmt: skip
         axis.set_xticks(range(len(VARIANTS)), list(VARIANTS), rotation=60, ha="right", fontsize="x-small")
         axis.set_ylabel(label)
-    axes[0].legend(frameon=False, fontsize="x-small")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        frameon=False,
+        fontsize="x-small",
+        loc="outside upper center",
+        ncols=4,
+    )
     return figure
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -92,6 +93,7 @@ class Store:
         return self._tables[name]
 
 
+@cache
 def versions() -> str:
     """Return what computed a row."""
     packages = ("numpy", "scipy", "scikit-learn")
