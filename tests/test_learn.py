@@ -14,6 +14,7 @@ from sklearn.cluster import (
     HDBSCAN,
     AffinityPropagation,
     AgglomerativeClustering,
+    FeatureAgglomeration,
     KMeans,
     SpectralClustering,
 )
@@ -218,6 +219,8 @@ def test_rows_of_a_file_are_classified_with_targets_from_memory(tmp_path: Path) 
         DC2(KernelRidge(), compressor=small()).fit(MOONS, MOONS[:, 0]).signature_target_,
     )
     with pytest.raises(InputTypeError, match="not in memory"):
+        from_file.score(path, CRESCENT)
+    with pytest.raises(InputTypeError, match="not in memory"):
         regression.predict(path, nonsense=True)
 
 
@@ -382,6 +385,7 @@ class FitOnly(BaseEstimator):
         (SVC, r"give an instance of it: SVC\(\)"),
         (NoFit(), r"has no fit method.*KernelRidge\(\)"),
         (FitOnly(), r"FitOnly has none of predict, decision_function, score_samples or transform"),
+        (FeatureAgglomeration(), r"2 labels for 1000 signatures: it clusters something else than rows"),
         (LocalOutlierFactor(), r"LocalOutlierFactor\(novelty=True\)"),
         (SVC(kernel="precomputed"), r"precomputed matrix of pairs, but signatures are points"),
         (SpectralClustering(affinity="precomputed"), r"kernel of Compressor"),

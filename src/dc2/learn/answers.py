@@ -123,11 +123,12 @@ class Answers:
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Return the estimator's score on rows in memory."""
         check_is_fitted(self)
+        source = self._in_memory(X)
         own = type(self.estimator_).score
         if own in (ClassifierMixin.score, RegressorMixin.score):
             # scikit-learn's score by what self predicts: through our predict, which keeps to the budget of memory.
             return float(own(self, X, y, **routed(self, "score", params)))
-        rows = self._scaled(whole(self._in_memory(X)))
+        rows = self._scaled(whole(source))
         return float(self.estimator_.score(rows, y, **routed(self, "score", params)))
 
     @available_if(_transforms)
@@ -159,8 +160,8 @@ class Answers:
         source = source_for(self, X, reset=False)
         if not source.in_memory:
             raise InputTypeError(
-                f"this needs all rows at once, and those of a {type(source).__name__} are not in memory. Call predict "
-                "without keyword arguments, which gives answers block by block."
+                f"this needs all rows at once, and those of a {type(source).__name__} are not in memory. predict and "
+                "its like without keyword arguments give answers block by block."
             )
         return source
 

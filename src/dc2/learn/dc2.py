@@ -15,7 +15,7 @@ from sklearn.base import (
 from sklearn.utils import TransformerTags, get_tags
 
 from dc2.compress import Compressor
-from dc2.errors import InputError, ParameterError
+from dc2.errors import ParameterError
 from dc2.learn.answers import Answers
 from dc2.learn.kinds import Kind, has_transform, kind_of
 from dc2.learn.routing import metadata_router, takes_weights
@@ -211,10 +211,16 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
 def _labels_of(estimator: Any, points: NDArray[Any]) -> NDArray[Any]:
     """Return the cluster of each point an estimator was fitted on."""
-    if hasattr(estimator, "labels_"):
-        return np.asarray(estimator.labels_)
-    if hasattr(estimator, "predict"):
-        return np.asarray(estimator.predict(points))
-    raise InputError(
-        f"{type(estimator).__name__} has neither labels_ nor predict after fit, so its signatures have no clusters."
-    )
+    name = type(estimator).__name__
+    if not hasattr(estimator, "labels_") and not hasattr(estimator, "predict"):
+        raise ParameterError(
+            f"{name} has neither labels_ nor predict after fit, so there are no clusters to populate. Use a clusterer "
+            "that has, such as AgglomerativeClustering()."
+        )
+    labels = np.asarray(estimator.labels_ if hasattr(estimator, "labels_") else estimator.predict(points))
+    if len(labels) != len(points):
+        raise ParameterError(
+            f"{name} gave {len(labels)} labels for {len(points)} signatures: it clusters something else than rows. Use "
+            "a clusterer of rows, such as AgglomerativeClustering()."
+        )
+    return labels
