@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cloudpickle
 from dask._task_spec import List, Task, TaskRef
 
 from dc2.engines.base import Progress
-from dc2.engines.dask.faults import Fault
-from dc2.engines.dask.gather import n_threads, results_in_order
+from dc2.engines.dask.gather import Work, n_threads, results_in_order
 from dc2.engines.dask.graph import ChunkGraph
-from dc2.engines.dask.work import Batch, Job, Key, join_results, run_batch
+from dc2.engines.dask.work import Job, Key, join_results, run_batch
 from dc2.sources.base import Block
 
 if TYPE_CHECKING:
@@ -91,42 +90,28 @@ def run_job(
     """Yield numbers of rows and their results, in chunk order."""
     name = f"dc2-{stage}-{uuid.uuid4().hex}"
     batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads()))
+    made = chunks.left_to_dask(batches)
+    # The job is a task and not data scattered to the workers: those may die, and then it is made again.
     job_key = f"{name}-job"
-    graph = chunks.left_to_dask(batches)
-    # A task, not data scattered to the workers: those may die, and then it is made again.
-    graph[job_key] = Task(job_key, cloudpickle.loads, cloudpickle.dumps(job))
-    wanted: list[tuple[Key, int]] = []
-    for number, batch in enumerate(batches):
-        key = (name, number)
-        graph[key] = Task(key, run_batch, TaskRef(job_key), batch, _all(batch.shared))
-        wanted.append((key, batch.rows))
-    fault = _fault(stage, [key for key, _ in wanted], batches)
-    level = 0
+    made[job_key] = Task(job_key, cloudpickle.loads, cloudpickle.dumps(job))
+    worked: dict[Key, Any] = {
+        (name, number): Task((name, number), run_batch, TaskRef(job_key), batch, _all(batch.inputs))
+        for number, batch in enumerate(batches)
+    }
+    wanted = [(key, batch.rows) for key, batch in zip(worked, batches, strict=True)]
+    merged: dict[Key, Any] = {}
     while job.merge is not None and len(wanted) > MOST_RESULTS:
-        level += 1
-        groups = [wanted[start : start + JOINED_AT_ONCE] for start in range(0, len(wanted), JOINED_AT_ONCE)]
+        groups = [wanted[first : first + JOINED_AT_ONCE] for first in range(0, len(wanted), JOINED_AT_ONCE)]
         wanted = []
-        for number, group in enumerate(groups):
-            merged = (f"{name}-merge", level, number)
-            graph[merged] = Task(merged, join_results, TaskRef(job_key), _all([key for key, _ in group]))
-            wanted.append((merged, sum(rows for _, rows in group)))
-    results = results_in_order(graph, [key for key, _ in wanted], fault)
-    del graph
+        for group in groups:
+            key = (f"{name}-merge", len(merged))
+            merged[key] = Task(key, join_results, TaskRef(job_key), _all([part for part, _ in group]))
+            wanted.append((key, sum(rows for _, rows in group)))
+    keys = [key for key, _ in wanted]
+    results = results_in_order(Work(made, worked, merged, batches), keys, stage)
     for (_, rows), result in zip(wanted, results, strict=True):
         yield rows, result
 
 
-def _all(keys: Sequence[Key]) -> Any:
+def _all(keys: Iterable[Key]) -> Any:
     return List(*map(TaskRef, keys))
-
-
-def _fault(stage: str, keys: Sequence[Key], batches: Sequence[Batch]) -> Fault:
-    chunks_of: dict[Key, range] = {}
-    candidates = []
-    for key, batch in zip(keys, batches, strict=True):
-        first, last = batch.chunks[0], batch.chunks[-1]
-        chunks_of[key] = range(first.number, last.number + 1)
-        if not first.graph:
-            chunks_of[first.key] = chunks_of[key]
-            candidates.append(key)
-    return Fault(stage, chunks_of, candidates)

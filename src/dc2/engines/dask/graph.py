@@ -14,8 +14,8 @@ from typing import Any
 
 import dask
 import dask.array as da
-from dask._task_spec import DataNode
-from dask.core import flatten, get_dependencies
+from dask._task_spec import DataNode, convert_legacy_graph
+from dask.core import flatten
 
 from dc2.engines.dask.work import Batch, Chunk, Key
 
@@ -29,53 +29,50 @@ class ChunkGraph:
     ----------
     pieces : dask.array.Array of one dimension
         One piece per chunk.
-
-    Attributes
-    ----------
-    keys : list
-        Names of the chunks.
     """
 
     def __init__(self, pieces: da.Array) -> None:
         (optimized,) = dask.optimize(pieces)
-        self._graph: dict[Key, Any] = dict(optimized.__dask_graph__())
-        self.keys: list[Key] = list(flatten(optimized.__dask_keys__()))
+        self._graph: dict[Key, Any] = convert_legacy_graph(dict(optimized.__dask_graph__()))
+        self._keys: list[Key] = list(flatten(optimized.__dask_keys__()))
         contested = self._needed_by_several()
-        self._own = [self._needed_alone(key, contested) for key in self.keys]
+        self._own = [self._needed_alone(key, contested) for key in self._keys]
 
     def batches(self, row_counts: Sequence[int] | None, n_tasks: int) -> list[Batch]:
-        """Return the chunks in order, in about `n_tasks` batches; a chunk that Dask computes is one by itself."""
-        starts = [0] * len(self.keys) if row_counts is None else [0, *accumulate(row_counts)]
-        most = -(-len(self.keys) // n_tasks)
+        """Return the chunks in order, in about `n_tasks` batches, or one by one where they should not move."""
+        starts = [0] * len(self._keys) if row_counts is None else [0, *accumulate(row_counts)]
+        most = -(-len(self._keys) // n_tasks)
         batches: list[Batch] = []
         waiting: list[Chunk] = []
-        shared: dict[Key, None] = {}
+        literals: dict[Key, None] = {}
 
         def close() -> None:
             if waiting:
-                batches.append(Batch(tuple(waiting), tuple(shared)))
+                batches.append(Batch(tuple(waiting), tuple(literals)))
                 waiting.clear()
-                shared.clear()
+                literals.clear()
 
-        for number, (key, own) in enumerate(zip(self.keys, self._own, strict=True)):
+        for number, (key, own) in enumerate(zip(self._keys, self._own, strict=True)):
+            graph = {node: self._graph[node] for node in own or ()}
+            inputs = dict.fromkeys(need for node in graph for need in self._needs(node) if need not in graph)
             rows = None if row_counts is None else row_counts[number]
-            if own is None:
+            chunk = Chunk(number, key, starts[number], rows, graph)
+            held = any(need not in self._graph for need in inputs or [key])
+            if own is None or held:
                 close()
-                batches.append(Batch((Chunk(number, key, starts[number], rows, {}),), (key,)))
+                batches.append(Batch((chunk,), tuple(inputs) if graph else (key,), held))
                 continue
-            waiting.append(
-                Chunk(number, key, starts[number], rows, {node: self._graph[node] for node in own})
-            )
-            shared |= dict.fromkeys(need for node in own for need in self._needs(node) if need not in own)
+            waiting.append(chunk)
+            literals |= inputs
             if len(waiting) == most:
                 close()
         close()
         return batches
 
     def left_to_dask(self, batches: Iterable[Batch]) -> dict[Key, Any]:
-        """Return the part of the graph that makes what is handed over to batches."""
+        """Return the part of the graph that makes the inputs of batches."""
         part: dict[Key, Any] = {}
-        stack = [key for batch in batches for key in batch.shared]
+        stack = [key for batch in batches for key in batch.inputs]
         while stack:
             key = stack.pop()
             if key in self._graph and key not in part:
@@ -84,14 +81,15 @@ class ChunkGraph:
         return part
 
     def _needs(self, key: Key) -> Iterable[Key]:
-        needs: Iterable[Key] = get_dependencies(self._graph, key)
+        """Return what a node refers to, also where it is not in the graph because the cluster holds it."""
+        needs: Iterable[Key] = self._graph[key].dependencies
         return needs
 
     def _needed_by_several(self) -> set[Key]:
         """Return what is reached from more than one chunk, without what lies only below it."""
         reached_from: dict[Key, int] = {}
         contested = set()
-        for number, chunk_key in enumerate(self.keys):
+        for number, chunk_key in enumerate(self._keys):
             stack = [chunk_key]
             while stack:
                 key = stack.pop()
@@ -104,18 +102,15 @@ class ChunkGraph:
         return contested
 
     def _needed_alone(self, chunk_key: Key, contested: set[Key]) -> set[Key] | None:
-        """Return what only this chunk needs, literals apart; None if there is more, or the cluster holds some."""
+        """Return the nodes that serve this chunk only; None if it needs others, literals and held data apart."""
         own: set[Key] = set()
         stack = [chunk_key]
         while stack:
             key = stack.pop()
-            if key not in self._graph:
-                return None
             if key in contested:
-                if isinstance(self._graph[key], DataNode):
-                    continue
-                return None
-            if key not in own:
+                if not isinstance(self._graph.get(key), DataNode):
+                    return None
+            elif key in self._graph and key not in own:
                 own.add(key)
                 stack.extend(self._needs(key))
         return own

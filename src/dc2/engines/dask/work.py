@@ -11,7 +11,6 @@ from dask._task_spec import DataNode
 
 from dc2.engines.dask.reader import Reader
 from dc2.errors import SourceError
-from dc2.sources.base import Block
 
 __all__ = ["Batch", "Chunk", "Job", "chunk_failed", "count_rows", "join_results", "run_batch"]
 
@@ -34,7 +33,7 @@ class Chunk:
     rows : int or None
         Number of its rows, where that is known.
     graph : mapping
-        What is computed for this chunk alone. Empty where Dask itself computes it, which hands it over ready.
+        What is computed for this chunk alone. Empty where Dask itself computes the chunk and hands it over.
     """
 
     number: int
@@ -51,12 +50,15 @@ class Batch:
     Attributes
     ----------
     chunks : tuple of Chunk
-    shared : tuple of hashable
-        Names of what Dask hands over: literals that several chunks use, or the one chunk, ready.
+    inputs : tuple of hashable
+        Names of what Dask hands over: literals that several chunks use, data that a worker holds, or the chunk.
+    held : bool
+        Whether the inputs are data that workers hold, so that the task had better go there.
     """
 
     chunks: tuple[Chunk, ...]
-    shared: tuple[Key, ...] = ()
+    inputs: tuple[Key, ...] = ()
+    held: bool = False
 
     @property
     def rows(self) -> int:
@@ -87,9 +89,9 @@ class Job:
         return results if self.merge is None or len(results) < 2 else [self.merge(results)]
 
 
-def run_batch(job: Job, batch: Batch, handed_over: Sequence[Any]) -> list[Any]:
+def run_batch(job: Job, batch: Batch, inputs: Sequence[Any]) -> list[Any]:
     """Work on the chunks of a batch, holding one at a time; empty ones are passed over."""
-    ready = {key: DataNode(key, value) for key, value in zip(batch.shared, handed_over, strict=True)}
+    ready = {key: DataNode(key, value) for key, value in zip(batch.inputs, inputs, strict=True)}
     results: list[Any] = []
     for chunk in batch.chunks:
         try:
@@ -120,8 +122,3 @@ def chunk_failed(number: int, error: BaseException) -> SourceError:
 def count_rows(piece: Any) -> int:
     """Return the number of rows of a piece, which may come with weights."""
     return len(piece[0]) if isinstance(piece, tuple) else len(piece)
-
-
-def block_itself(block: Block) -> Block:
-    """Return a block as it is."""
-    return block
