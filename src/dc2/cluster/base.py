@@ -261,7 +261,8 @@ class SignatureClusterer(
         points = conquered_points(signatures)
         weights = None
         if self.weighted:
-            weights = np.maximum(signatures.weights, np.finfo(float).tiny)
+            # A signature that all rows left for nearer ones still has its place, but no say.
+            weights = np.maximum(signatures.weights, 1e-9 * signatures.weights.mean())
             weights = weights * (len(weights) / weights.sum())
         result = self._cluster(points, weights, seeds)
         self.signatures_ = signatures
