@@ -12,9 +12,10 @@ from dc2.cluster.base import Seeds, SignatureClusterer
 from dc2.cluster.membership import memberships
 from dc2.compress.compress import SHORTLIST, Compression, Plan, compress
 from dc2.compress.compressor import make_plan
+from dc2.compress.populate import answered
 from dc2.compress.router import with_shortlist
 from dc2.core.reference import CUTS
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
@@ -324,9 +325,8 @@ class RPFCluster(SignatureClusterer):
         )
         label_of_id = self._label_of_id()
         n_clusters = int(label_of_id.max()) + 1
-        source = source_for(self, X, reset=False)
-        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
-        blocks = engine.map(
-            lambda block: memberships(router, block.X, label_of_id, n_clusters), source, stage="populate"
-        )
-        return np.concatenate(list(blocks)) if source.in_memory else blocks
+        return answered(
+            source_for(self, X, reset=False),
+            lambda block: memberships(router, block.X, label_of_id, n_clusters),
+            np.empty((0, n_clusters)), self.n_jobs, self.block_bytes, self.verbose,
+        )  # fmt: skip

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from dc2.compress import Compressor, Signatures
 from dc2.compress.divide import share_out
+from dc2.compress.populate import in_one_array
 from dc2.errors import InputError, ParameterError
 from dc2.learn.kinds import Kind
 from dc2.learn.rows import SelectedRows, check_length, weights_of
@@ -63,7 +64,7 @@ def teach(
 def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Lesson:
     """Compress all rows; a signature's target is the mean of its rows."""
     compressor.fit(source)
-    ids: Any = compressor.labels_ if source.in_memory else np.concatenate(list(compressor.apply(source)))
+    ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
     check_length(len(y), len(ids))
     weights = weights_of(source, compressor.block_bytes)
     n_signatures = len(compressor.signatures_)
