@@ -25,9 +25,8 @@ def draw_all(store: Store) -> list[Path]:
     """Draw every figure that there are results for, into the folder ``figures`` of a store."""
     drawn = []
     for name, (table, draw) in FIGURES.items():
-        rows = store.table(table).rows
-        if rows:
-            figure = draw(rows)
+        figure = draw(store.table(table).rows)
+        if figure is not None:
             drawn += _save(figure, store.folder / "figures" / name)
     return drawn
 
@@ -70,73 +69,81 @@ def _figure(n_axes: int = 1) -> tuple[Any, list[Any]]:
 
 
 def _bars(
-    axis: Any, groups: Sequence[str], series: Sequence[str], height: Callable[[int, str], float | None]
-) -> None:
-    """Draw bars side by side: a group for each place, a colour for each series."""
+    summary: Summary,
+    sets: Sequence[str],
+    series: Sequence[str],
+    height: Callable[[str, str], float | None],
+    label: str,
+) -> tuple[Any, Any]:
+    """Draw bars side by side: a group for each data set, a colour for each series."""
+    figure, (axis,) = _figure()
     width = 0.8 / len(series)
     for number, name in enumerate(series):
-        places, heights = [], []
-        for group in range(len(groups)):
-            value = height(group, name)
-            if value is not None:
-                places.append(group + (number - (len(series) - 1) / 2) * width)
-                heights.append(value)
-        axis.bar(places, heights, width, label=name, color=COLOURS[number % len(COLOURS)])
-    axis.set_xticks(range(len(groups)), [group.replace(" (", "\n(") for group in groups])
+        offset = (number - (len(series) - 1) / 2) * width
+        bars = [(group + offset, height(one, name)) for group, one in enumerate(sets)]
+        there = [(place, value) for place, value in bars if value is not None]
+        axis.bar(
+            [place for place, _ in there],
+            [value for _, value in there],
+            width,
+            label=name,
+            color=COLOURS[number % len(COLOURS)],
+        )
+    axis.set_xticks(range(len(sets)), [summary.title(name).replace(" (", "\n(") for name in sets])
+    axis.set_ylabel(label)
     axis.legend(frameon=False, fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.22))
+    return figure, axis
 
 
 def _distortion(rows: list[Row]) -> Any:
     summary = Summary(rows)
     sets = summary.sets()
-    figure, (axis,) = _figure()
-    _bars(
-        axis, [summary.title(name) for name in sets], ["2 partitions", "3 partitions"],
-        lambda group, variant: summary.mean("ratio", data_set=sets[group], variant=variant),
-    )  # fmt: skip
+    if not sets:
+        return None
+
+    def height(name: str, variant: str) -> float | None:
+        return summary.mean("ratio", data_set=name, variant=variant)
+
+    figure, axis = _bars(
+        summary, sets, ("2 partitions", "3 partitions"), height, "distortion, sampling / projection"
+    )
     axis.axhline(1, color="black", linewidth=0.8)
-    axis.set_ylabel("distortion, sampling / projection")
     return figure
 
 
 def _intrinsic(rows: list[Row]) -> Any:
-    summary = Summary(rows)
+    summary = Summary([row for row in rows if row["data_set"] in GENERATED])
+    if not summary.rows:
+        return None
     figure, (axis,) = _figure()
     for colour, variant in zip(COLOURS, ("2 partitions", "3 partitions"), strict=False):
-        found = [
-            (int(name.removeprefix("intrinsic_")), summary.mean("ratio", data_set=name, variant=variant))
-            for name in GENERATED
-        ]
-        pairs = [(dimension, ratio) for dimension, ratio in found if ratio is not None]
-        axis.plot(*zip(*pairs, strict=True), "o-", color=colour, label=variant) if pairs else None
+        found = [summary.mean("ratio", data_set=name, variant=variant) for name in GENERATED]
+        axis.plot(range(1, len(found) + 1), found, "o-", color=colour, label=variant)
     axis.axhline(1, color="black", linewidth=0.8)
-    axis.set(
-        xlabel="intrinsic dimension of generated data (20 columns)",
-        ylabel="distortion, sampling / projection",
-    )
+    axis.set_xlabel("intrinsic dimension of generated data (20 columns)")
+    axis.set_ylabel("distortion, sampling / projection")
     axis.legend(frameon=False)
     return figure
 
 
 def _accuracy(selection: str) -> Callable[[list[Row]], Any]:
+    methods = ["K-means", *SWEPT, *(["dc2 defaults"] if selection == "no labels" else [])]
+
     def draw(rows: list[Row]) -> Any:
         summary = Summary(rows)
         sets = summary.sets(scored=True)
-        methods = ["K-means", *SWEPT] if selection == "oracle" else [m for m in METHODS if "restart" not in m]
+        if not sets:
+            return None
 
-        def height(group: int, method: str) -> float | None:
+        def height(name: str, method: str) -> float | None:
             chosen = "no labels" if method == "K-means" else selection
-            return summary.mean("accuracy", data_set=sets[group], variant=method, selection=chosen)
+            return summary.mean("accuracy", data_set=name, variant=method, selection=chosen)
 
-        figure, (axis,) = _figure()
-        _bars(axis, [summary.title(name) for name in sets], methods, height)
+        figure, axis = _bars(summary, sets, methods, height, "accuracy (dashed: all rows in one cluster)")
         for group, name in enumerate(sets):
-            floor = summary.mean("floor", data_set=name)
-            if floor is not None:
-                axis.plot(
-                    [group - 0.45, group + 0.45], [floor, floor], color="black", linewidth=1, linestyle="--"
-                )
-        axis.set(ylabel="accuracy (dashed: all rows in one cluster)", ylim=(0, 1))
+            floor = [summary.mean("floor", data_set=name)] * 2
+            axis.plot([group - 0.45, group + 0.45], floor, color="black", linewidth=1, linestyle="--")
+        axis.set_ylim(0, 1)
         return figure
 
     return draw
@@ -145,21 +152,23 @@ def _accuracy(selection: str) -> Callable[[list[Row]], Any]:
 def _time(rows: list[Row]) -> Any:
     summary = Summary(rows)
     sets = summary.sets()
-    figure, (axis,) = _figure()
-    _bars(
-        axis, [summary.title(name) for name in sets], METHODS,
-        lambda group, method: summary.median(
-            "seconds", data_set=sets[group], variant=method, selection="no labels"
-        ),
-    )  # fmt: skip
-    axis.set(ylabel="seconds (median)", yscale="log")
+    if not sets:
+        return None
+
+    def height(name: str, method: str) -> float | None:
+        return summary.median("seconds", data_set=name, variant=method, selection="no labels")
+
+    figure, axis = _bars(summary, sets, METHODS, height, "seconds (median)")
+    axis.set_yscale("log")
     return figure
 
 
 def _sweep(rows: list[Row]) -> Any:
     sets = Summary(rows).sets()
+    if not sets:
+        return None
     figure, axes = _figure(len(sets))
-    for axis, name in zip(axes, sets, strict=False):
+    for axis, name in zip(axes, sets, strict=True):
         for colour, method in zip(COLOURS, SWEPT, strict=False):
             some = pick(rows, data_set=name, variant=method, seed=0)
             if not some:
@@ -182,12 +191,13 @@ def _by_scheme(column: str, selection: str, label: str) -> Callable[[list[Row]],
         summary = Summary(rows)
         sets = summary.sets(scored=selection == "oracle")
         average = summary.mean if column == "accuracy" else summary.median
-        figure, (axis,) = _figure()
-        _bars(
-            axis, [summary.title(name) for name in sets], SCHEMES,
-            lambda group, scheme: average(column, data_set=sets[group], variant=scheme, selection=selection),
-        )  # fmt: skip
-        axis.set_ylabel(label)
+        if not sets:
+            return None
+
+        def height(name: str, scheme: str) -> float | None:
+            return average(column, data_set=name, variant=scheme, selection=selection)
+
+        figure, _ = _bars(summary, sets, SCHEMES, height, label)
         return figure
 
     return draw
@@ -197,8 +207,10 @@ def _theorem(perturbation: str) -> Callable[[list[Row]], Any]:
     def draw(rows: list[Row]) -> Any:
         drawn = pick(rows, perturbation=perturbation)
         kinds = list(dict.fromkeys((row["kernel"], row["data_set"]) for row in drawn))
-        figure, axes = _figure(max(1, len(kinds)))
-        for axis, (kernel, name) in zip(axes, kinds, strict=False):
+        if not kinds:
+            return None
+        figure, axes = _figure(len(kinds))
+        for axis, (kernel, name) in zip(axes, kinds, strict=True):
             some = pick(drawn, kernel=kernel, data_set=name)
             sigma2 = numbers(some, "sigma2")
             axis.plot(sigma2, sigma2, "-", color="black", linewidth=0.8, label="σ²")
@@ -227,19 +239,21 @@ def _theorem(perturbation: str) -> Callable[[list[Row]], Any]:
 
 
 def _radius(rows: list[Row]) -> Any:
-    figure, axes = _figure(2)
-    for axis, generated in zip(axes, (False, True), strict=True):
-        names = [
-            name
-            for name in dict.fromkeys(row["data_set"] for row in rows)
-            if (name in GENERATED) == generated
-        ]
-        for number, name in enumerate(names):
+    names = dict.fromkeys(row["data_set"] for row in rows)
+    panels = [[name for name in names if (name in GENERATED) == generated] for generated in (False, True)]
+    panels = [panel for panel in panels if panel]
+    if not panels:
+        return None
+    figure, axes = _figure(len(panels))
+    for axis, panel in zip(axes, panels, strict=True):
+        for number, name in enumerate(panel):
             some = Summary(pick(rows, data_set=name))
             depths = sorted({int(row["depth"]) for row in some.rows})
             means = [some.mean("relative", depth=depth) for depth in depths]
             # Dimensions have an order, so they are shades of grey.
-            colour = f"{0.8 * number / len(names):.2f}" if generated else COLOURS[number % len(COLOURS)]
+            colour = (
+                f"{0.8 * number / len(panel):.2f}" if name in GENERATED else COLOURS[number % len(COLOURS)]
+            )
             axis.plot(depths, means, ".-", linewidth=1, color=colour, label=some.title(name))
         axis.set(xlabel="depth", yscale="log", ylabel="radius / radius of the root")
         axis.legend(frameon=False, fontsize="x-small")
@@ -247,8 +261,10 @@ def _radius(rows: list[Row]) -> Any:
 
 
 def _ours(rows: list[Row]) -> Any:
-    figure, axes = _figure(2)
     names = list(dict.fromkeys(row["data_set"] for row in rows))
+    if not names:
+        return None
+    figure, axes = _figure(2)
     summary = Summary(rows)
     for axis, (column, label) in zip(
         axes, {"relative_distortion": "distortion / variance", "nmi": "NMI"}.items(), strict=True

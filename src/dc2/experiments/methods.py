@@ -21,7 +21,7 @@ from dc2.random import seed_sequence
 
 __all__ = ["PAPER_COMPRESSION", "Fitted", "fit", "oracle", "paper_rpf", "sweep_all"]
 
-PAPER_COMPRESSION: dict[str, Any] = {"cut": "median", "sharpen": 0, "sample_size": None}
+PAPER_COMPRESSION: dict[str, Any] = {"cut": "median", "sharpen": 0, "sample_size": None, "populate": "leaf"}
 FIXED_BANDWIDTH = 0.05  # beta = 40, the middle of the paper's range; what the fits that are timed use
 
 
@@ -91,9 +91,9 @@ def paper_rpf(
         n_partitions=n_partitions,
         divide=divide,
         **PAPER_COMPRESSION,
-        populate="leaf",
         n_trees=settings.n_trees,
         forest_leaf_size=settings.forest_leaf_size,
+        forest_cut="median",
         bandwidth=FIXED_BANDWIDTH,
         assign="ncut",
         n_jobs=n_jobs,

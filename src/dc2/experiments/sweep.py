@@ -51,8 +51,8 @@ class RPFSweep:
 
     @classmethod
     def of(cls, points: NDArray[Any], n_trees: int, leaf_size: float, rng: Any) -> RPFSweep:
-        """Grow the forest, once."""
-        return cls(RPForest.grow(points, n_trees, leaf_size, rng=rng).counts(), n_trees)
+        """Grow the forest of the paper, once."""
+        return cls(RPForest.grow(points, n_trees, leaf_size, cut="median", rng=rng).counts(), n_trees)
 
     def __call__(self, bandwidth: float) -> FloatArray:
         """Return the similarity of all points."""
