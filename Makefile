@@ -39,6 +39,7 @@ format: $(INSTALLED) ## put the code into shape
 	$(BIN)/ruff format
 
 bench: native ## run every benchmark
+	@$(BIN)/python -m pip install --quiet --editable ".[bench]" -C wheel.cmake=false -C editable.mode=inplace
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; DC2_CORE=native $(BIN)/python $$file; done
 
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core

@@ -1,0 +1,123 @@
+"""Rows from Parquet files on disk: speed against bare scans, memory whatever the row count, growth with rows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from common import MB, Report, Timing, best_of, in_new_process, megabytes, ratio, with_memory
+
+from dc2 import RPFCluster
+from dc2.datasets import make_rank
+from dc2.engines import DEFAULT_BLOCK_BYTES
+
+N_FEATURES = 10
+ROWS_PER_FILE = 1_000_000
+BATCH_ROWS = DEFAULT_BLOCK_BYTES // (4 * N_FEATURES)
+
+
+def write_files(folder: Path, count: int) -> list[str]:
+    """Write so many files of a million rows near a four-dimensional plane, one at a time."""
+    paths = []
+    for number in range(count):
+        X = make_rank(ROWS_PER_FILE, number, n_features=N_FEATURES)
+        columns = {f"x{column}": X[:, column] for column in range(N_FEATURES)}
+        paths.append(str(folder / f"rows{number:03}.parquet"))
+        pq.write_table(pa.table(columns), paths[-1], use_dictionary=False, compression="none")
+    return paths
+
+
+def bare_scan(paths: list[str]) -> int:
+    """Read every batch of every file and do nothing with it."""
+    rows = 0
+    for path in paths:
+        with pq.ParquetFile(path, pre_buffer=False, buffer_size=MB) as file:
+            for batch in file.iter_batches(BATCH_ROWS):
+                rows += batch.num_rows
+    return rows
+
+
+def scan_and_fit(paths: list[str], runs: int) -> tuple[Timing, Timing, dict[str, float]]:
+    """Time two bare scans, and a fit, which contains two."""
+    scans = best_of(lambda: (bare_scan(paths), bare_scan(paths)), runs)
+    fit = best_of(lambda: fitted(paths), runs)
+    return scans, fit, fit.result.stage_seconds_
+
+
+def fitted(paths: list[str]) -> RPFCluster:
+    """Fit with a fixed number of clusters and everything else as it comes."""
+    return RPFCluster(n_clusters=10, random_state=0).fit(paths)
+
+
+def peak_of_fit(paths: list[str]) -> int:
+    """Return the peak of resident memory of a process that does nothing but fit."""
+    _, memory = with_memory(lambda: fitted(paths))
+    return memory.peak
+
+
+def main() -> None:
+    report = Report("streaming", "Rows larger than memory")
+    counts = [1, 4] if report.quick else [1, 10, 100]
+    seconds = []
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="dc2-bench-") as folder:
+        paths = write_files(Path(folder), counts[-1])
+        size = sum(Path(path).stat().st_size for path in paths)
+        for count in counts:
+            runs = 1 if count == 100 else 3
+            scans, fit, stages = scan_and_fit(paths[:count], runs)
+            peak = in_new_process(peak_of_fit, paths[:count])
+            seconds.append(fit.seconds)
+            reading = stages["divide"] + stages["compress"]
+            n = count * ROWS_PER_FILE
+            rows.append(
+                [
+                    f"{n:,}", f"{scans.seconds:.2f}", f"{fit.seconds:.2f}", f"{fit.cpu_seconds:.2f}",
+                    *(f"{stages[stage]:.2f}" for stage in ("divide", "compress", "conquer")),
+                    ratio(fit.seconds / scans.seconds), f"{n / fit.seconds / 1e6:.1f} M", megabytes(peak),
+                ]
+            )  # fmt: skip
+            print(rows[-1], f"without conquer: {ratio(reading / scans.seconds)}", flush=True)
+    report.say(
+        f"{rows[-1][0]} rows x {N_FEATURES} float32 in {counts[-1]} Parquet files, {size / 1e9:.1f} GB, in the cache "
+        "of the system as far as it keeps them. A fit reads them twice: once to draw the sample, once to route every "
+        "row; the limit is what two scans by pyarrow take that throw away what they read. `RPFCluster(10)`, all else "
+        "as it comes."
+    )
+    report.table(
+        "Fit from Parquet",
+        [
+            "rows",
+            "two scans, s",
+            "fit, s",
+            "CPU, s",
+            "divide",
+            "compress",
+            "conquer",
+            "fit / scans",
+            "rows/s",
+            "peak",
+        ],
+        rows,
+    )
+    against = seconds[-1] / float(rows[-1][1])
+    report.goal(
+        f"fit {rows[-1][0]} x {N_FEATURES} from Parquet",
+        "<= 1.5 x the scans it contains",
+        ratio(against),
+        against <= 1.5,
+    )
+    report.goal("its peak of memory", "<= 1.5 GB", megabytes(peak), peak <= 1.5e9)
+    for index in range(1, len(counts)):
+        grown, times = seconds[index] / seconds[index - 1], counts[index] // counts[index - 1]
+        report.goal(
+            f"growth from {counts[index - 1]} to {counts[index]} million rows",
+            f"<= {1.1 * times:.0f} x time for {times} x rows", ratio(grown), grown <= 1.1 * times,
+        )  # fmt: skip
+    report.write()
+
+
+if __name__ == "__main__":
+    main()
