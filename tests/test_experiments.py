@@ -154,7 +154,9 @@ def test_other_settings_cannot_share_a_folder(done: Path) -> None:
         run(done, quick=True, tell=lambda text: None)
 
 
-@pytest.mark.parametrize(("parameter", "value"), [("only", ["nothing"]), ("sets", ["iris"]), ("runs", 0)])
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("only", ["nothing"]), ("sets", ["iris"]), ("skip", ["KISP"]), ("runs", 0)]
+)
 def test_unknown_names_are_refused_before_any_work(tmp_path: Path, parameter: str, value: object) -> None:
     with pytest.raises(ParameterError, match=parameter):
         run(tmp_path / "out", **{parameter: value})  # type: ignore[arg-type]

@@ -29,10 +29,6 @@ SWEPT = ("RASP", "KASP", "rpfCluster+(1)", "rpfCluster+(2)")
 METHODS = ("K-means", "K-means, 1 restart", *SWEPT, "dc2 defaults")
 
 
-def _variants(data_set: str) -> tuple[str, ...]:
-    return METHODS
-
-
 def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
     begin = {**data.describe(), "variant": variant, "seed": seed}
     if variant.startswith("K-means"):
@@ -86,4 +82,4 @@ def _search(
     return chosen, swept
 
 
-ACCURACY = Experiment("accuracy", "Comparison of clustering algorithms", PAPER_SETS, _variants, _work)
+ACCURACY = Experiment("accuracy", "Comparison of clustering algorithms", PAPER_SETS, METHODS, _work)

@@ -15,10 +15,6 @@ __all__ = ["DISTORTION"]
 PARTITIONS = (2, 3)
 
 
-def _variants(data_set: str) -> list[str]:
-    return [f"{n_partitions} partitions" for n_partitions in PARTITIONS]
-
-
 def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
     n_partitions = int(variant.split()[0])
     row: dict[str, Any] = {
@@ -41,5 +37,9 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
 
 
 DISTORTION = Experiment(
-    "distortion", "Partition by random sampling or projection", (*PAPER_SETS, *GENERATED), _variants, _work
+    "distortion",
+    "Partition by random sampling or projection",
+    (*PAPER_SETS, *GENERATED),
+    tuple(f"{n_partitions} partitions" for n_partitions in PARTITIONS),
+    _work,
 )

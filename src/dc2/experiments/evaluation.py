@@ -87,11 +87,12 @@ def run(
     check_integer("runs", settings.runs, low=1)
     chosen = [one for one in EXPERIMENTS if one.name in _known(only, "only", [e.name for e in EXPERIMENTS])]
     names = _known(sets, "sets", list(TITLES))
+    skipped = set(_known(skip, "skip", [variant for one in EXPERIMENTS for variant in one.variants]))
     import_figure()  # a missing matplotlib is said now, not after hours
     store = Store(Path(output).expanduser())
     store.open_for(settings)
 
-    wanted = [(name, list(_pending(name, chosen, settings, store, set(skip)))) for name in names]
+    wanted = [(name, list(_pending(name, chosen, settings, store, skipped))) for name in names]
     total, done = sum(len(work) for _, work in wanted), 0
     tell(f"{total} pieces of work to do; results go to {os.fspath(store.folder)!r}.")
     for name, work in wanted:
@@ -119,7 +120,7 @@ def _pending(
         if data_set not in experiment.sets:
             continue
         for seed in range(settings.runs):
-            for variant in experiment.variants(data_set):
+            for variant in experiment.variants:
                 done = store.table(experiment.name).holds(data_set, variant, seed)
                 if variant not in skipped and not done:
                     yield experiment, variant, seed

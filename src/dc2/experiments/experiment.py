@@ -28,8 +28,8 @@ class Experiment:
     title : str
     sets : tuple of str
         The data sets it runs on.
-    variants : callable
-        From the name of a data set to what is compared on it.
+    variants : tuple of str
+        What is compared.
     work : callable
         Runs one variant with one seed on one data set: ``work(data, variant, seed, settings)``.
     """
@@ -37,7 +37,7 @@ class Experiment:
     name: str
     title: str
     sets: tuple[str, ...]
-    variants: Callable[[str], Sequence[str]]
+    variants: tuple[str, ...]
     work: Callable[[DataSet, str, int, Settings], Results]
 
 

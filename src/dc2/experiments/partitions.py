@@ -15,10 +15,6 @@ __all__ = ["PARTITIONS", "SCHEMES"]
 SCHEMES = ("projection 1", "projection 2", "projection 3", "sampling 2", "sampling 3")
 
 
-def _variants(data_set: str) -> tuple[str, ...]:
-    return SCHEMES
-
-
 def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
     divide, n_partitions = variant.split()
     scheme: dict[str, Any] = {"divide": divide, "n_partitions": int(n_partitions)}
@@ -44,4 +40,4 @@ def _compress_seconds(model: Any) -> float:
     return float(model.stage_seconds_["divide"] + model.stage_seconds_["compress"])
 
 
-PARTITIONS = Experiment("partitions", "Schemes and numbers of partitions", PAPER_SETS, _variants, _work)
+PARTITIONS = Experiment("partitions", "Schemes and numbers of partitions", PAPER_SETS, SCHEMES, _work)

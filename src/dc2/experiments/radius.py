@@ -12,10 +12,6 @@ __all__ = ["RADIUS"]
 MOST_ROWS = 20_000
 
 
-def _variants(data_set: str) -> list[str]:
-    return ["one tree"]
-
-
 def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
     # Every so many rows, in order: the sets are long recordings or shuffled, so this covers them evenly.
     X = data.X[:: max(1, len(data.X) // MOST_ROWS)]
@@ -29,4 +25,6 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
     }
 
 
-RADIUS = Experiment("radius", "Radius of tree nodes by depth", (*PAPER_SETS, *GENERATED), _variants, _work)
+RADIUS = Experiment(
+    "radius", "Radius of tree nodes by depth", (*PAPER_SETS, *GENERATED), ("one tree",), _work
+)

@@ -33,10 +33,6 @@ GAUSSIAN_SIGMA = 1.0  # of the kernel; the clumps have radius 1
 VARIANTS = ("gaussian, noise", "gaussian, signatures", "rpf, noise", "rpf, signatures")
 
 
-def _variants(data_set: str) -> tuple[str, ...]:
-    return VARIANTS
-
-
 def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
     kernel, perturbation = variant.split(", ")
     begin = {
@@ -97,4 +93,4 @@ def _similarity(X: FloatArray, kernel: str, seed: int, settings: Settings) -> Fl
     return RPFSweep.of(X, settings.n_trees, settings.forest_leaf_size, rng)(FIXED_BANDWIDTH)
 
 
-THEOREM = Experiment("theorem", "The theorem", ("separated", "overlapping"), _variants, _work)
+THEOREM = Experiment("theorem", "The theorem", ("separated", "overlapping"), VARIANTS, _work)
