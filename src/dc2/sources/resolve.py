@@ -57,7 +57,11 @@ def as_source(
     if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
         engine = importlib.import_module("dc2.engines.dask")
         made: Source = engine.dask_source(
-            data, columns=_as_list(columns), drop=_as_list(drop), weight=sample_weight, extra=_as_list(extra) or ()
+            data,
+            columns=_as_list(columns),
+            drop=_as_list(drop),
+            weight=sample_weight,
+            extra=_as_list(extra) or (),
         )
         return made
     source = _source(data, _as_list(columns), _as_list(drop), weight, list(_as_list(extra) or ()))
