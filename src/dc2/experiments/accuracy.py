@@ -82,4 +82,4 @@ def _search(
     return chosen, swept
 
 
-ACCURACY = Experiment("accuracy", "Comparison of clustering algorithms", PAPER_SETS, METHODS, _work)
+ACCURACY = Experiment("accuracy", PAPER_SETS, METHODS, _work)

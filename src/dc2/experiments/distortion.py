@@ -38,7 +38,6 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
 
 DISTORTION = Experiment(
     "distortion",
-    "Partition by random sampling or projection",
     (*PAPER_SETS, *GENERATED),
     tuple(f"{n_partitions} partitions" for n_partitions in PARTITIONS),
     _work,

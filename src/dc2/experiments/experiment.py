@@ -25,7 +25,6 @@ class Experiment:
     ----------
     name : str
         Name of the experiment and of its main table.
-    title : str
     sets : tuple of str
         The data sets it runs on.
     variants : tuple of str
@@ -35,7 +34,6 @@ class Experiment:
     """
 
     name: str
-    title: str
     sets: tuple[str, ...]
     variants: tuple[str, ...]
     work: Callable[[DataSet, str, int, Settings], Results]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dc2.cluster import KASP, RASP, RPFCluster
 from dc2.cluster.base import Seeds, conquered_points
-from dc2.compress.compress import Compression
 from dc2.experiments.experiment import stopwatch
 from dc2.experiments.scores import count_classes, score_signatures
 from dc2.experiments.sets import DataSet
@@ -23,28 +22,6 @@ __all__ = ["PAPER_COMPRESSION", "Fitted", "fit", "oracle", "paper_rpf", "sweep_a
 
 PAPER_COMPRESSION: dict[str, Any] = {"cut": "median", "sharpen": 0, "sample_size": None, "populate": "leaf"}
 FIXED_BANDWIDTH = 0.05  # beta = 40, the middle of the paper's range; what the fits that are timed use
-
-
-class _KeepsCompression:
-    """Remembers which row went to which signature, which clusterers use up and forget."""
-
-    compression: Compression
-
-    def _compress(self, *arguments: Any) -> Compression:
-        self.compression = super()._compress(*arguments)  # type: ignore[misc]
-        return self.compression
-
-
-class _RPFCluster(_KeepsCompression, RPFCluster):
-    pass
-
-
-class _RASP(_KeepsCompression, RASP):
-    pass
-
-
-class _KASP(_KeepsCompression, KASP):
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +42,7 @@ class Fitted:
 
     def class_counts(self, y: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the rows of each class that each signature stands for."""
-        return count_classes(y, self.model.compression.ids, len(self.model.signatures_))
+        return count_classes(y, self.model._ids, len(self.model.signatures_))
 
     def scores(self, data: DataSet) -> dict[str, float | None]:
         """Score the clusters that the fit found; empty where classes mean nothing."""
@@ -85,7 +62,7 @@ def paper_rpf(
     n_jobs: int | None = None,
 ) -> Any:
     """Return rpfCluster+ with the paper's parameters."""
-    return _RPFCluster(
+    return RPFCluster(
         data.n_clusters,
         n_signatures=settings.n_signatures,
         n_partitions=n_partitions,
@@ -103,7 +80,7 @@ def paper_rpf(
 
 def default_rpf(data: DataSet, seed: int, settings: Settings, **changed: Any) -> Any:
     """Return our clusterer as a user gets it, but for what the settings make smaller and what is `changed`."""
-    return _RPFCluster(
+    return RPFCluster(
         data.n_clusters,
         n_signatures=settings.n_signatures,
         n_trees=settings.n_trees,
@@ -115,7 +92,7 @@ def default_rpf(data: DataSet, seed: int, settings: Settings, **changed: Any) ->
 
 def paper_rival(name: str, data: DataSet, seed: int, settings: Settings) -> Any:
     """Return RASP or KASP with the paper's parameters; sigma is the median squared distance until it is searched."""
-    return {"RASP": _RASP, "KASP": _KASP}[name](
+    return {"RASP": RASP, "KASP": KASP}[name](
         data.n_clusters,
         n_signatures=settings.n_signatures,
         assign="ncut",

@@ -40,4 +40,4 @@ def _total_variance(data: DataSet) -> float:
     return float(sum(np.var(column, dtype=np.float64) for column in data.X.T))
 
 
-OURS = Experiment("ours", "Ours against the paper's", (*PAPER_SETS, "mnist"), tuple(VARIANTS), _work)
+OURS = Experiment("ours", (*PAPER_SETS, "mnist"), tuple(VARIANTS), _work)

@@ -40,4 +40,4 @@ def _compress_seconds(model: Any) -> float:
     return float(model.stage_seconds_["divide"] + model.stage_seconds_["compress"])
 
 
-PARTITIONS = Experiment("partitions", "Schemes and numbers of partitions", PAPER_SETS, SCHEMES, _work)
+PARTITIONS = Experiment("partitions", PAPER_SETS, SCHEMES, _work)

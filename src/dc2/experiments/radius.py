@@ -25,6 +25,4 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
     }
 
 
-RADIUS = Experiment(
-    "radius", "Radius of tree nodes by depth", (*PAPER_SETS, *GENERATED), ("one tree",), _work
-)
+RADIUS = Experiment("radius", (*PAPER_SETS, *GENERATED), ("one tree",), _work)

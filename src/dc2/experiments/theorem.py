@@ -93,4 +93,4 @@ def _similarity(X: FloatArray, kernel: str, seed: int, settings: Settings) -> Fl
     return RPFSweep.of(X, settings.n_trees, settings.forest_leaf_size, rng)(FIXED_BANDWIDTH)
 
 
-THEOREM = Experiment("theorem", "The theorem", ("separated", "overlapping"), VARIANTS, _work)
+THEOREM = Experiment("theorem", ("separated", "overlapping"), VARIANTS, _work)
