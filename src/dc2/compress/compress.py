@@ -15,7 +15,7 @@ from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
-from dc2.compress.sums import Sums, grids
+from dc2.compress.sums import SpareSums, Sums, grids
 from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
@@ -133,17 +133,20 @@ def add_up(
     """Route every row and add it up; keep where each went if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
     total = Sums.zeros(*router.centres.shape)
+    spare = SpareSums(*router.centres.shape)
     seen = 0
 
     def add_block(block: Block) -> tuple[Sums, int]:
         rows = np.arange(block.start, block.stop)
-        sums, block_ids = router.add_up(block.X, rows, block.weights, magic, source.feature_names)
+        sums = spare.take()
+        block_ids = router.add_up(block.X, rows, block.weights, magic, sums, source.feature_names)
         if ids is not None:
             ids[block.start : block.stop] = block_ids
         return sums, len(block.X)
 
     for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
         total.add(sums)
+        spare.give_back(sums)
         seen += rows
     if seen != n_rows:
         raise InputError(
@@ -197,12 +200,17 @@ def _scan_sample(
     magic = grids(reach, sample.weight)
     source = as_source(sample.X, sample_weight=sample.weights)
 
-    def add_block(block: Block) -> tuple[Sums, NDArray[np.int32]]:
-        return router.add_up(block.X, sample.rows[block.start : block.stop], block.weights, magic)
-
     total = Sums.zeros(*router.centres.shape)
+    spare = SpareSums(*router.centres.shape)
+
+    def add_block(block: Block) -> tuple[Sums, NDArray[np.int32]]:
+        sums = spare.take()
+        rows = sample.rows[block.start : block.stop]
+        return sums, router.add_up(block.X, rows, block.weights, magic, sums)
+
     ids = []
     for sums, block_ids in ThreadEngine(n_threads).map(add_block, source, stage="divide"):
         total.add(sums)
+        spare.give_back(sums)
         ids.append(block_ids)
     return total, np.concatenate(ids)

@@ -95,17 +95,25 @@ class Router:
         rows: NDArray[np.int64],
         weights: NDArray[np.float64] | None,
         magic: NDArray[np.float64],
+        sums: Sums,
         names: tuple[str, ...] | None = None,
-    ) -> tuple[Sums, NDArray[np.int32]]:
-        """Return the sums of training rows, whose global numbers are `rows`, and the signature of each."""
-        sums = Sums.zeros(*self.centres.shape)
+    ) -> NDArray[np.int32]:
+        """Return the signature of each training row, and put their sums into `sums`, which are of no rows before.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,)
+            Global numbers of the rows.
+        magic : ndarray of shape (2, n_features + 2)
+            See `dc2.compress.sums.grids`.
+        """
         ids = np.empty(len(X), np.int32)
         given, X = X, self._taken(X)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
             if self._scan(0, X, weights=weights, magic=magic, sums=sums, ids_out=ids):
                 raise_unusable(given, names, int(rows[0]))
-            return sums, ids
+            return ids
         dealt = deal(self.deal_seed, rows, len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
             part = np.flatnonzero(dealt == number)
@@ -119,7 +127,7 @@ class Router:
             ids[part] = part_ids + first
             leaves = slice(first, first + self.trees[number].n_leaves)
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
-        return sums, ids
+        return ids
 
     def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
         X = X.astype(self.dtype, copy=False)

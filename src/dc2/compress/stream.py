@@ -74,7 +74,9 @@ class Stream:
             assert self.router is not None
             assert self.sums is not None
             assert self.magic is not None
-            self.sums.add(self.router.add_up(new.X, new.rows, new.weights, self.magic)[0])
+            added = Sums.zeros(*self.sums.shape)  # apart, so that rows which are refused leave no trace
+            self.router.add_up(new.X, new.rows, new.weights, self.magic, added)
+            self.sums.add(added)
         self.n_rows += len(block.X)
         self.cached = None
 
@@ -102,7 +104,8 @@ class Stream:
         sample = Sample(rows, X, weights, len(rows), weight)
         router, sample, reach = place_cuts(sample, self.plan, self.tree_seeds, self.deal_seed, self.n_threads)
         magic = grids(reach, EXPECTED_WEIGHT)
-        sums, _ = router.add_up(X, rows, weights, magic)
+        sums = Sums.zeros(*router.centres.shape)
+        router.add_up(X, rows, weights, magic, sums)
         if forget:
             self.held = []
             self.router, self.sums, self.sample, self.magic = router, sums, sample, magic

@@ -43,6 +43,11 @@ class Sums:
         """Number of signatures and of columns."""
         return self.totals.shape[1], self.totals.shape[2] - 2
 
+    def clear(self) -> None:
+        """Make these the sums of no rows again."""
+        self.counts.fill(0)
+        self.totals.fill(0.0)
+
     def add(self, other: Sums) -> None:
         """Add other sums to these, in place."""
         np.add(self.counts, other.counts, out=self.counts)
@@ -70,6 +75,29 @@ class Sums:
     def _joined(self) -> NDArray[np.float64]:
         joined: NDArray[np.float64] = self.totals[0] + self.totals[1]
         return joined
+
+
+class SpareSums:
+    """Sums to be used again: where rows are wide they are large, and fresh memory costs more than adding.
+
+    Any thread may take some and give them back.
+    """
+
+    def __init__(self, n_signatures: int, n_features: int) -> None:
+        self._shape = (n_signatures, n_features)
+        self._spare: list[Sums] = []
+
+    def take(self) -> Sums:
+        """Return sums of no rows."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Sums.zeros(*self._shape)
+
+    def give_back(self, sums: Sums) -> None:
+        """Take back sums that are no longer needed."""
+        sums.clear()
+        self._spare.append(sums)
 
 
 def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64]:
