@@ -10,6 +10,7 @@ import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
+from dask.utils import is_dataframe_like
 from numpy.typing import NDArray
 
 from dc2.engines.base import Progress
@@ -36,8 +37,6 @@ class DaskSource:
         The chunks, as made by `dc2.engines.dask.pieces`.
     reader : Reader
         Turns a chunk into a block.
-    counted : dask.array.Array, optional
-        Cheaper pieces with the same numbers of rows, such as those of a single column.
     named : bool, default=True
         Whether columns have names; False where they were only numbered.
 
@@ -48,11 +47,8 @@ class DaskSource:
 
     in_memory = False
 
-    def __init__(
-        self, pieces: da.Array, reader: Reader, counted: da.Array | None = None, named: bool = True
-    ) -> None:
+    def __init__(self, pieces: da.Array, reader: Reader, named: bool = True) -> None:
         self._pieces = pieces
-        self._counted = counted
         self.reader = reader
         self.n_features: int = reader.layout.n_features
         self.feature_names: tuple[str, ...] | None = reader.layout.feature_names if named else None
@@ -70,8 +66,7 @@ class DaskSource:
         """Number of rows of each chunk."""
         counts = rows_of_chunks(self._pieces)
         if counts is None:
-            graph = self.graph if self._counted is None else ChunkGraph(self._counted)
-            counted = run_job(Job(count_rows, None, None), graph, None, "count")
+            counted = run_job(Job(count_rows, None, None), self.graph, None, "count")
             counts = tuple(count for _, results in counted for count in results)
         if sum(counts) == 0:
             raise InputError(
@@ -178,25 +173,25 @@ def dask_source(
                 f"X is a dask array without column names, so {name or extra!r} cannot be taken from it. Give "
                 "sample_weight as an array, or X as a dask data frame."
             )
-        pieces, counted, named = pieces_of_array(data), None, True
+        pieces, named = pieces_of_array(data), True
         layout: Any = ArrayLayout(
             check_numeric_array(np.empty((0, data.shape[1]), data.dtype), 0), columns, drop
         )
-    elif hasattr(data, "map_partitions") and hasattr(data, "columns"):
+    elif is_dataframe_like(data):
         named = has_text_names(data._meta)
         frame = as_frame(data._meta)
         assert frame is not None
         layout = FrameLayout(frame.schema, columns, drop, name, extra)
         needed = [column for column in data.columns if str(column) in layout.needed_columns]
-        pieces, counted = pieces_of_frame(data[needed]), pieces_of_frame(data[needed[:1]])
+        pieces = pieces_of_frame(data[needed])
     else:
         raise InputTypeError(
             f"X is a {type(data).__module__}.{type(data).__name__}; of Dask's collections only arrays and data frames "
             "have rows and columns. A bag or delayed values become one with to_dataframe or dask.array.from_delayed."
         )
-    source = DaskSource(pieces, Reader(layout), counted, named)
+    source = DaskSource(pieces, Reader(layout), named)
     if weight is None or name is not None:
         return source
     if not dask.is_dask_collection(weight):
         weight = da.from_array(check_weights(weight, source.n_rows), chunks=(source.row_counts,))
-    return DaskSource(weighed_pieces(pieces, weight), Reader(layout, weighed=True), counted, named)
+    return DaskSource(weighed_pieces(pieces, weight), Reader(layout, weighed=True), named)
