@@ -14,7 +14,6 @@ from dc2.compress.compress import SHORTLIST, Compression, Plan, compress
 from dc2.compress.compressor import make_plan
 from dc2.compress.populate import answered
 from dc2.compress.router import with_shortlist
-from dc2.core.reference import CUTS
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
@@ -27,7 +26,7 @@ from dc2.sources import Source
 from dc2.sources.estimator import source_for
 from dc2.spectral import Assign, SpectralResult, spectral_clustering
 from dc2.trees import RPForest
-from dc2.trees.forest import forest_leaf_size
+from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
 from dc2.trees.tree import Cut
 
 
@@ -54,9 +53,10 @@ class RPFCluster(SignatureClusterer):
     forest_leaf_size : float or "auto", default="auto"
         A node of the forest with fewer signatures is not split. "auto" is a twentieth of the signatures within 5 and
         30; the paper has 30.
-    forest_cut : {"quantile", "median", "uniform", "mean"}, default="quantile"
-        Where a node of the forest is cut: "quantile" anywhere between the quartiles of its projections, as in the
-        authors' rpForests; the paper's trees cut at the median.
+    forest_cut : {"mixed", "quantile", "uniform", "median", "mean"}, default="mixed"
+        Where a node of the forest is cut. With "mixed" every other tree cuts anywhere between the quartiles of the
+        projections, as the authors' rpForests do, and the others anywhere, which finds small clusters that lie apart.
+        The paper's trees cut at the median.
     bandwidth : float or "auto", default="auto"
         The b of the similarity exp((s - 1) / b), s being the share of trees in which two signatures share a leaf.
         Smaller sees finer structure. "auto" takes, of eight between 0.02 and 0.15, the largest whose relative
@@ -141,7 +141,7 @@ class RPFCluster(SignatureClusterer):
         scale: Literal["standard", "robust", "unit"] | None = None,
         n_trees: int = 800,
         forest_leaf_size: float | Literal["auto"] = "auto",
-        forest_cut: Cut = "quantile",
+        forest_cut: ForestCut = "mixed",
         bandwidth: float | Literal["auto"] = "auto",
         assign: Assign = "kmeans",
         weighted: bool = False,
@@ -179,7 +179,7 @@ class RPFCluster(SignatureClusterer):
         if not self._automatic(self.bandwidth):
             check_positive("bandwidth", self.bandwidth)
         forest_leaf_size(self.forest_leaf_size, 1)
-        check_choice("forest_cut", self.forest_cut, CUTS)
+        check_choice("forest_cut", self.forest_cut, FOREST_CUTS)
 
     def _plan(self) -> Plan:
         return make_plan(

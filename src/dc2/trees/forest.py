@@ -17,6 +17,8 @@ from dc2.parameters import check_integer, check_positive, check_random_direction
 from dc2.random import RandomStateLike, seed_sequence, tree_seed
 from dc2.trees.tree import NO_LIMIT, Cut, RPTree, checked_rows, grow_on
 
+ForestCut = Cut | Literal["mixed"]
+FOREST_CUTS = (*CUTS, "mixed")
 SMALLEST_LEAF, LARGEST_LEAF, POINTS_PER_LEAF_SIZE = 5, 30, 20
 
 
@@ -50,7 +52,7 @@ class RPForest:
         n_trees: int = 800,
         leaf_size: float | Literal["auto"] = "auto",
         *,
-        cut: Cut = "median",
+        cut: ForestCut = "median",
         sharpen: int = 0,
         n_candidates: int = 1,
         sample_weight: ArrayLike | None = None,
@@ -67,7 +69,9 @@ class RPForest:
             Number of trees.
         leaf_size : float or "auto", default="auto"
             A node with less weight than this is not split. "auto" is n_points / 20 within 5 and 30; the paper has 30.
-        cut, sharpen, n_candidates, sample_weight
+        cut : {"median", "mean", "uniform", "quantile", "mixed"}, default="median"
+            As in `RPTree.grow`; with "mixed" every other tree cuts by "quantile", the others by "uniform".
+        sharpen, n_candidates, sample_weight
             As in `RPTree.grow`.
         n_jobs : int, optional
             Number of threads; None takes all cores.
@@ -75,18 +79,19 @@ class RPForest:
             Where the directions come from.
         """
         check_integer("n_trees", n_trees, low=1)
-        check_random_directions(cut, CUTS, sharpen, n_candidates)
+        check_random_directions(cut, FOREST_CUTS, sharpen, n_candidates)
+        cuts = ("quantile", "uniform") if cut == "mixed" else (cut,)
         rows = checked_rows(X, sample_weight)
         size = forest_leaf_size(leaf_size, len(rows.X) if rows.weights is None else float(rows.weights.sum()))
         seeds = [tree_seed(child) for child in seed_sequence(rng).spawn(n_trees)]
 
-        def grow_one(seed: int) -> tuple[RPTree, NDArray[np.int32]]:
+        def grow_one(number: int) -> tuple[RPTree, NDArray[np.int32]]:
             return grow_on(
-                rows.X, rows.weights, seed=seed, leaf_size=size, max_leaves=NO_LIMIT,
-                cut=cut, sharpen=sharpen, n_candidates=n_candidates,
+                rows.X, rows.weights, seed=seeds[number], leaf_size=size, max_leaves=NO_LIMIT,
+                cut=cuts[number % len(cuts)], sharpen=sharpen, n_candidates=n_candidates,
             )  # fmt: skip
 
-        grown = _in_threads(grow_one, seeds, n_jobs)
+        grown = _in_threads(grow_one, range(n_trees), n_jobs)
         forest = cls(tuple(tree for tree, _ in grown), np.stack([leaf for _, leaf in grown]))
         # Points of weight 0 grow nothing, but have their place.
         return forest if sample_weight is None else replace(forest, leaves=forest.apply(X))
@@ -136,7 +141,8 @@ class RPForest:
 def forest_leaf_size(leaf_size: Any, n_points: float) -> float:
     """Return the leaf size of a forest over so many points."""
     if isinstance(leaf_size, str) and leaf_size == "auto":
-        smallest = min(SMALLEST_LEAF, max(2.0, n_points / 2))  # so that also a few points are told apart
+        # Of a handful of points some must share a leaf, and no two always.
+        smallest = min(SMALLEST_LEAF, max(n_points / 2, min(3, n_points - 1)))
         return float(min(max(n_points / POINTS_PER_LEAF_SIZE, smallest), LARGEST_LEAF))
     return check_positive("leaf_size", leaf_size)
 
