@@ -14,6 +14,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.clock import StageClock
@@ -312,7 +313,14 @@ def _named(X: Any) -> bool:
 
 
 def conquered_points(signatures: Signatures) -> NDArray[np.float32]:
-    """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums."""
+    """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums.
+
+    Signatures that no row came to, left between clusters when rows walked to nearer ones, would be clusters of their
+    own; they take the place of the nearest signature that has rows.
+    """
     points = signatures.points.astype(np.float64)
+    filled, empty = np.flatnonzero(signatures.weights > 0), np.flatnonzero(signatures.weights <= 0)
+    if len(filled) and len(empty):
+        points[empty] = points[filled[pairwise_distances_argmin(points[empty], points[filled])]]
     centred: NDArray[np.float32] = (points - points.mean(axis=0)).astype(np.float32)
     return centred
