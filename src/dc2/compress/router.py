@@ -176,10 +176,21 @@ def with_shortlist(router: Router, n_near: int) -> Router:
         with threadpool_limits(limits=1):
             distances = euclidean_distances(centred[own], centred)
         distances[own - start, own] = -1.0  # a leaf's own signature comes first, also among duplicates
-        shortlist[own] = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
+        shortlist[own] = _smallest_first(distances, n_near)
         gaps[own] = np.take_along_axis(distances, shortlist[own], axis=1)
     # Rounding of coordinates, of the distances above and of squares near 0 may hide or add so much:
     eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
     longest = np.sqrt(centres.shape[1]) * np.abs(centres).max()
     slack = 16 * eps * longest + 1e-7 * np.sqrt((centred * centred).sum(axis=1).max()) + np.sqrt(tiny)
     return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))
+
+
+def _smallest_first(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Return where the smallest values of each row are, smallest first, among equals the first one first."""
+    places: NDArray[np.intp] = np.sort(np.argpartition(values, count - 1, axis=1)[:, :count], axis=1)
+    smallest = np.take_along_axis(values, places, axis=1)
+    places = np.take_along_axis(places, np.argsort(smallest, axis=1, kind="stable"), axis=1)
+    # Where more values equal the largest of these, the partition may have picked any of them.
+    tied = np.flatnonzero((values <= smallest.max(axis=1, keepdims=True)).sum(axis=1) > count)
+    places[tied] = np.argsort(values[tied], axis=1, kind="stable")[:, :count]
+    return places
