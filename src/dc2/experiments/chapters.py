@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dc2.experiments.accuracy import METHODS, SWEPT
-from dc2.experiments.claims import small_noise
+from dc2.experiments.accuracy import METHODS
+from dc2.experiments.claims import above_floor, small_noise
 from dc2.experiments.document import Chapter, Grid, Part, Picture
 from dc2.experiments.ours import VARIANTS
 from dc2.experiments.partitions import SCHEMES
@@ -256,17 +256,7 @@ def _scores(summary: Summary, name: str, method: str, selection: str) -> list[st
 
 def _above_the_floor(summary: Summary) -> str:
     """Say how far the best oracle of each set is above the floor."""
-    above = []
-    for name in summary.sets(scored=True):
-        best = [
-            value
-            for method in SWEPT
-            if (value := summary.mean("accuracy", data_set=name, variant=method, selection="oracle"))
-            is not None
-        ]
-        floor = summary.mean("floor", data_set=name)
-        if best and floor is not None:
-            above.append(f"{summary.title(name)} {100 * (max(best) - floor):+.1f}")
+    above = [f"{title} {points:+.1f}" for title, points in above_floor(summary).items()]
     if not above:
         return "Accuracy beside the floor that one single cluster reaches, ARI and NMI."
     return (

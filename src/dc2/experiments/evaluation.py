@@ -143,9 +143,12 @@ def _work_on(
         yield f"{TITLES[name]} is left out: {error}"
         return
     for experiment, variant, seed in work:
+        load_before = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         with stopwatch() as watch:
             results = experiment.work(data, variant, seed, settings)
         # The main table comes last: its rows say that the work is done.
         for table in sorted(results, key=lambda table: table == experiment.name):
-            store.table(table).put({**row, "versions": versions()} for row in results[table])
+            store.table(table).put(
+                {**row, "load": load_before, "versions": versions()} for row in results[table]
+            )
         yield f"{TITLES[name]} ({data.origin}), {experiment.name}, {variant}, seed {seed}: {watch.seconds:.1f} s"

@@ -63,11 +63,19 @@ def _intro(store: Store, settings: Settings) -> list[str]:
         f"{', '.join(f'{name} {count}' for name, count in runs.items() if count)}; the paper has 100. Scores are "
         "means over runs, times medians.",
         f"Machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions()}. "
-        "Times depend on it and on what else it did meanwhile; compare them with each other only.",
+        f"Times depend on it and on what else it did meanwhile ({_load(store)}); compare them with each other only.",
         "Simulated sets have the size and kind of the genuine ones, which were not to be had; they serve for time and "
         "distortion, and no accuracy is shown for them. Poker Hand, where marked so, is regenerated: uniformly random "
         "deals with the exact rule for the class, as UCI's rows are.",
     ]
+
+
+def _load(store: Store) -> str:
+    """Say how busy the machine was: rows hold the processes that wanted a core when their work began."""
+    load = Summary(store.table("accuracy").rows).median("load")
+    return (
+        "its load was not measured" if load is None else f"median load {load:.1f}, of which about 1 is ours"
+    )
 
 
 def _claims(store: Store) -> Chapter:
