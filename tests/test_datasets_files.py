@@ -153,7 +153,9 @@ def test_a_download_that_is_not_sound_leaves_nothing_behind(
     assert list((tmp_path / "home").iterdir()) == []
 
 
-@pytest.mark.parametrize("packed", [b"no zip at all", zipped(table__data=CONTENT)[:60]], ids=["no zip", "cut short"])
+@pytest.mark.parametrize(
+    "packed", [b"no zip at all", zipped(table__data=CONTENT)[:60]], ids=["no zip", "cut short"]
+)
 def test_a_broken_archive_is_a_failed_download(tmp_path: Path, packed: bytes) -> None:
     archive = archive_at(tmp_path / "web", packed, DataFile("table.data"))
     with pytest.raises(DataNotFoundError, match="download failed"):
