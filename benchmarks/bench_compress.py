@@ -32,8 +32,8 @@ def stages(X: np.ndarray, **parameters: object) -> dict[str, float]:
 
 def against_memory(X: np.ndarray, name: str, runs: int) -> tuple[list[list[str]], float]:
     """Time compression and two passes over the memory; return rows for the table, and the ratio for the goal."""
-    columns = best_of(lambda: X.sum(axis=0), 2 * runs)
-    plain = best_of(lambda: X.ravel().sum(), 2 * runs)
+    columns = best_of(lambda: X.sum(axis=0), runs)
+    plain = best_of(lambda: X.ravel().sum(), runs)
     rows = [
         _row(name, "X.ravel().sum()", plain, columns, plain),
         _row(name, "X.sum(axis=0)", columns, columns, plain),
@@ -85,7 +85,7 @@ def distortions(name: str, X: np.ndarray, report: Report) -> list[list[str]]:
     rows = [[name, "K-means (faiss)", f"{rival.result / variance:.3f}", "", f"{rival.seconds:.2f}", ""]]
     for populate in POPULATE:
         for sharpen in (0, 2, 4):
-            fit = best_of(lambda p=populate, s=sharpen: compressed(X, populate=p, sharpen=s), 3)
+            fit = best_of(lambda p=populate, s=sharpen: compressed(X, populate=p, sharpen=s), 1)
             worse = fit.result.distortion_ / rival.result
             share = fit.seconds / rival.seconds
             rows.append(

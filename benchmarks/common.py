@@ -34,7 +34,7 @@ class Timing:
     Attributes
     ----------
     result : object
-        What the last run returned.
+        What that run returned.
     seconds : float
         Time on the clock.
     cpu_seconds : float
@@ -75,12 +75,12 @@ class Goal:
 
 def best_of(function: Callable[[], Any], runs: int = 3) -> Timing:
     """Run several times and keep the fastest, which other work on the machine disturbed least."""
-    fastest = (float("inf"), float("inf"))
+    timings = []
     for _ in range(runs):
         start, cpu_start = time.perf_counter(), time.process_time()
         result = function()
-        fastest = min(fastest, (time.perf_counter() - start, time.process_time() - cpu_start))
-    return Timing(result, *fastest)
+        timings.append(Timing(result, time.perf_counter() - start, time.process_time() - cpu_start))
+    return min(timings, key=lambda timing: timing.seconds)
 
 
 def with_memory(function: Callable[[], Any]) -> tuple[Any, Memory]:
@@ -177,10 +177,13 @@ class Report:
         Names the section of the page.
     title : str
         Its heading.
+    page : Path, optional
+        The page, if it is not that of all benchmarks.
     """
 
-    def __init__(self, name: str, title: str) -> None:
+    def __init__(self, name: str, title: str, page: Path = PAGE) -> None:
         self.name = name
+        self.page = page
         self.quick = _options(title).quick
         self.goals: list[Goal] = []
         self._parts: list[str] = []
@@ -213,11 +216,11 @@ class Report:
         if self.goals:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
         text += self._parts
-        page = _replace(PAGE.read_text("utf-8"), self.name, "\n\n".join(text))
+        page = _replace(self.page.read_text("utf-8"), self.name, "\n\n".join(text))
         page = _replace(page, "goals", table(GOAL_HEAD, _goals_of(page)))
-        unfinished = PAGE.with_suffix(".part")
+        unfinished = self.page.with_suffix(".part")
         unfinished.write_text(page, "utf-8")
-        unfinished.replace(PAGE)
+        unfinished.replace(self.page)
 
 
 def _options(title: str) -> argparse.Namespace:
@@ -238,7 +241,7 @@ def _replace(page: str, name: str, text: str) -> str:
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     marks = f"{re.escape(begin)}.*{re.escape(end)}"
     if not re.search(marks, page, flags=re.DOTALL):
-        raise ValueError(f"{PAGE} has no marks {begin} and {end}.")
+        raise ValueError(f"the page has no marks {begin} and {end}.")
     return re.sub(marks, lambda _: f"{begin}\n{text}\n{end}", page, flags=re.DOTALL)
 
 
