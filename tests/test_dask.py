@@ -10,13 +10,15 @@ import dask.bag
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from distributed import Client, LocalCluster, wait
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dc2 import Compressor, RPFCluster
-from dc2.engines.dask import DaskEngine, dask_source, engine
+from dc2.engines.dask import DaskEngine, dask_source, engine, files
+from dc2.engines.dask.files import dask_files
 from dc2.engines.dask.graph import ChunkGraph
 from dc2.engines.dask.pieces import pieces_of_array
 from dc2.errors import InputError, InputTypeError, SourceError
@@ -55,7 +57,9 @@ def assert_same_signatures(one, other):
 def cluster():
     """Two worker processes; tests that use it run there, the others on Dask's threads."""
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL) as local,
+        # Dask moves rows to workers that idle, which is fair, but here they are counted.
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL) as local,
         Client(local, set_as_default=False) as client,
     ):
         yield client
@@ -146,6 +150,31 @@ def test_files_give_the_labels_of_rows_in_memory(scheduler, tmp_path):
     assert np.array_equal(compressor().fit(parquet).apply(parquet).compute(), whole.labels_)
     whole = compressor().fit(pd.read_csv(tmp_path / "rows.csv"))
     assert np.array_equal(compressor().fit(text).apply(text).compute(), whole.labels_)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "npy"])
+def test_files_that_workers_read_give_the_labels_of_one_machine(scheduler, tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(files, "CHUNK_BYTES", 10_000)
+    paths = [tmp_path / f"{name}.{suffix}" for name in ("b", "a")]
+    for path, part in zip(paths, (frame()[:1000], frame()[1000:]), strict=True):
+        if suffix == "parquet":
+            part.to_parquet(path, row_group_size=300, index=False)
+        elif suffix == "arrow":
+            table = pyarrow.Table.from_pandas(part, preserve_index=False)
+            with pyarrow.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table, max_chunksize=300)
+        elif suffix == "csv":
+            part.to_csv(path, index=False)
+        else:
+            np.save(path, part.to_numpy())
+    columns = [0, 3] if suffix == "npy" else ["a", "d"]
+    source = dask_files(paths, columns=columns)
+    assert len(source.row_counts) > 2 or suffix == "csv"
+    model, whole = compressor().fit(source), compressor().fit(as_source(paths, columns=columns))
+    assert_same_signatures(model, whole)
+    assert np.array_equal(
+        model.apply(source).compute(), np.concatenate(list(whole.apply(as_source(paths, columns=columns))))
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.sources.arrays import ArrayLayout, check_numeric_array
-from dc2.sources.base import Source
 from dc2.sources.checks import listed
 from dc2.sources.formats import TABLE_FORMATS
 from dc2.sources.frames import Frame, FrameLayout, check_no_nulls
 from dc2.sources.paths import FoundFile, find_files, import_pyarrow
 from dc2.sources.streams import StreamSource
 
-__all__ = ["file_source"]
+__all__ = ["file_source", "open_npy"]
 
 
 def file_source(
@@ -27,7 +26,7 @@ def file_source(
     drop: Sequence[Any] | None = None,
     weight: str | None = None,
     extra: Sequence[str] = (),
-) -> Source:
+) -> StreamSource[Any]:
     """Return the source for files: their rows one after the other, whatever their formats.
 
     The columns of all files are checked at once; rows are read only by `blocks`, and only the columns needed.
@@ -51,13 +50,13 @@ def file_source(
         raise InputTypeError(
             f"{files[0].path!r} has no column names, so none can be taken for weights or ids."
         )
-    layout = ArrayLayout(_open_npy(files[0]), columns, drop)
+    layout = ArrayLayout(open_npy(files[0]), columns, drop)
     n_rows = 0
     for file in files:
-        array = _open_npy(file)
+        array = open_npy(file)
         layout.check(array, repr(file.path))
         n_rows += len(array)
-    return StreamSource(layout, lambda rows: map(_open_npy, files), n_rows)
+    return StreamSource(layout, lambda rows: map(open_npy, files), n_rows)
 
 
 class _TableFiles(StreamSource[Frame]):
@@ -118,7 +117,8 @@ class _TableFiles(StreamSource[Frame]):
                 raise SourceError(f"{file.path!r} broke after {done} rows: {error}") from error
 
 
-def _open_npy(file: FoundFile) -> NDArray[Any]:
+def open_npy(file: FoundFile) -> NDArray[Any]:
+    """Map an .npy file into memory."""
     if file.filesystem is not None and file.filesystem.type_name != "local":
         raise SourceError(f"{file.path!r}: .npy files are mapped into memory and must be local; use Parquet.")
     try:

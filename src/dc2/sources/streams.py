@@ -69,7 +69,7 @@ class StreamSource(Generic[P]):
         n_rows: int | None = None,
         in_memory: bool = False,
     ) -> None:
-        self._layout = layout
+        self.layout = layout
         self._open_pieces = open_pieces
         self.n_features: int = layout.n_features
         self.feature_names: tuple[str, ...] | None = layout.feature_names
@@ -88,8 +88,8 @@ class StreamSource(Generic[P]):
         """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
         rows = rows_per_block(block_bytes, self.n_features, self.dtype)
         start, total_weight, weighted = 0, 0.0, False
-        for piece in recut(self._open_pieces(rows), rows, self._layout.join):
-            block = self._layout.block(piece, start)
+        for piece in recut(self._open_pieces(rows), rows, self.layout.join):
+            block = self.layout.block(piece, start)
             start = block.stop
             if block.weights is not None:
                 weighted = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any
 
 import dask.threaded
@@ -16,6 +17,9 @@ from dc2.engines.dask.faults import KINDS, explain
 from dc2.engines.dask.work import Batch, Key
 
 __all__ = ["Work", "active_client", "n_threads", "results_in_order"]
+
+GATHERED_AT_ONCE = 16
+"""Results that are ready travel together; each way takes some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +118,7 @@ def _computed(work: Work, keys: Sequence[Key], stage: str) -> Iterator[Any]:
 
 
 def _gathered(client: Any, work: Work, keys: Sequence[Key], stage: str) -> Iterator[Any]:
-    from distributed import as_completed
+    from distributed import as_completed, wait
 
     graph = work.placed(client)
 
@@ -126,9 +130,15 @@ def _gathered(client: Any, work: Work, keys: Sequence[Key], stage: str) -> Itera
     futures = deque(client.get(graph, list(keys), sync=False))
     try:
         while futures:
-            result = futures[0].result()
-            futures.popleft()
-            yield result
+            wait(futures[0])
+            finished = takewhile(
+                lambda future: future.status == "finished", islice(futures, GATHERED_AT_ONCE)
+            )
+            ready = list(finished) or [futures[0]]
+            results = client.gather(ready)
+            for _ in ready:
+                futures.popleft()
+            yield from results
     except KINDS as error:
         explain(error, work, stage, first_failed)
         raise
