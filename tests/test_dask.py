@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dc2 import Compressor, RPFCluster
+from dc2.cli import main
 from dc2.engines.dask import DaskEngine, dask_source, engine, files
 from dc2.engines.dask.files import dask_files
 from dc2.engines.dask.graph import ChunkGraph
@@ -460,3 +461,36 @@ def test_a_stream_may_come_in_chunks():
     whole = compressor().partial_fit(rows())
     streamed = compressor().partial_fit(da.from_array(rows(), chunks=(1000, 5)))
     assert_same_signatures(whole, streamed)
+
+
+def test_the_command_line_on_a_cluster_writes_the_labels_of_threads(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame().assign(name=[f"row {row}" for row in range(N_ROWS)]).to_parquet(
+        "rows.parquet", row_group_size=500
+    )
+    command = ["cluster", "rows.parquet", "-k", "3", "--signatures", "50", "--id", "name"]
+    address = cluster.scheduler.address
+    for options in (
+        ["-o", "here.parquet"],
+        ["-o", "there.parquet", "--engine", "dask", "--scheduler", address],
+    ):
+        with pytest.raises(SystemExit) as end:
+            main([*command, *options])
+        assert end.value.code == 0, capsys.readouterr().err
+    assert pd.read_parquet("here.parquet").equals(pd.read_parquet("there.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "give --engine dask too"),
+        (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"], "No Dask scheduler answers at"),
+    ],
+)
+def test_a_scheduler_that_is_not_there_is_told_in_a_sentence(options, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame().to_parquet("rows.parquet")
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), pytest.raises(SystemExit) as end:
+        main(["cluster", "rows.parquet", "-k", "3", "-o", "labels.npy", *options])
+    assert end.value.code != 0
+    assert message in " ".join(capsys.readouterr().err.split())

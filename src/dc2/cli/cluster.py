@@ -62,6 +62,8 @@ def cluster(
         ),
     ] = "auto",
     jobs: options.Jobs = None,
+    engine: options.EngineOption = options.Engine.threads,
+    scheduler: options.Scheduler = None,
     seed: options.Seed = 0,
     force: options.Force = False,
     json: options.Json = False,
@@ -82,14 +84,17 @@ def cluster(
     from dc2.cli.populate import write_and_count
     from dc2.cli.progress import stage_bars
     from dc2.cli.rows import Rows
+    from dc2.cli.workers import check_engine, workers
     from dc2.cluster import RPFCluster
 
+    check_engine(engine, scheduler)
     rows = Rows(
         data,
         options.split_names(columns),
         options.split_names(drop),
         options.split_names(id_columns),
         weight,
+        engine,
     )
     files = check_outputs(
         {"labels": output, "model": model, "report": report},
@@ -98,7 +103,7 @@ def cluster(
     )
     check_labels_file(output, id_columns)
     source = rows.to_fit()
-    with stage_bars() as progress:
+    with workers(engine, scheduler, jobs), stage_bars() as progress:
         clusterer = RPFCluster(
             clusters,
             n_signatures=signatures,

@@ -13,6 +13,8 @@ __all__ = [
     "Data",
     "Debug",
     "Drop",
+    "Engine",
+    "EngineOption",
     "Force",
     "Jobs",
     "Json",
@@ -22,6 +24,7 @@ __all__ = [
     "RowIds",
     "Scale",
     "ScaleOption",
+    "Scheduler",
     "Seed",
     "Signatures",
     "Weight",
@@ -42,6 +45,13 @@ class Scale(StrEnum):
     def parameter(self) -> str | None:
         """The estimator's parameter."""
         return None if self is Scale.none else self.value
+
+
+class Engine(StrEnum):
+    """Who does the work."""
+
+    threads = "threads"
+    dask = "dask"
 
 
 Data = Annotated[
@@ -108,6 +118,22 @@ Jobs = Annotated[
     int | None,
     typer.Option(
         "--jobs", "-j", metavar="NUMBER", help="Threads; all cores, if not given. Labels do not depend on it."
+    ),
+]
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="threads of this machine, or dask: a cluster whose workers read the files. Labels do not depend on it.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With --engine dask: the cluster, such as tcp://host:8786. One is started here, if not given.",
     ),
 ]
 Seed = Annotated[

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -63,7 +64,7 @@ def dask_files(
     """
     layout: Any = file_source(paths, columns, drop, sample_weight, extra).layout
     needed = getattr(layout, "needed_columns", [])
-    parts = [part for file in find_files(paths) for part in _parts(file, needed)]
+    parts = [part for file in find_files(paths) for part in _parts(_found_anywhere(file), needed)]
     name = f"dc2-read-{uuid.uuid4().hex}"
     graph = {(name, number): Task((name, number), read_part, part) for number, part in enumerate(parts)}
     sizes = tuple(np.nan if part.rows is None else part.rows for part in parts)
@@ -81,6 +82,11 @@ def read_part(part: Part) -> Any:
     except (arrow.lib.ArrowException, OSError) as error:
         raise SourceError(f"{part.file.path!r} broke: {error}") from error
     return arrow.concat_tables(tables)
+
+
+def _found_anywhere(file: FoundFile) -> FoundFile:
+    """Return a local file under its full name: a worker may have another working directory."""
+    return file if file.filesystem is not None else replace(file, path=os.path.abspath(file.path))
 
 
 def _parts(file: FoundFile, names: Sequence[str]) -> Iterator[Part]:
