@@ -260,14 +260,9 @@ class SignatureClusterer(
 
     def _conquer(self, signatures: Signatures, seeds: Seeds) -> None:
         points = conquered_points(signatures)
-        weights = None
-        if self.weighted:
-            # A signature that all rows left for nearer ones still has its place, but no say.
-            weights = np.maximum(signatures.weights, 1e-9 * signatures.weights.mean())
-            weights = weights * (len(weights) / weights.sum())
-        result = self._cluster(points, weights, seeds)
+        weights = relative_weights(signatures.weights) if self.weighted else None
         self.signatures_ = signatures
-        self._keep(result)
+        self._keep(self._cluster(points, weights, seeds))
 
     def _keep(self, result: SpectralResult) -> None:
         self.signature_labels_ = result.labels
@@ -310,6 +305,13 @@ class SignatureClusterer(
 
 def _named(X: Any) -> bool:
     return hasattr(X, "columns") or isinstance(X, str | os.PathLike | list | tuple)
+
+
+def relative_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights with mean 1; a signature that all rows left for nearer ones keeps its place, but has no say."""
+    relative: NDArray[np.float64] = np.maximum(weights, 1e-9 * weights.mean())
+    relative *= len(relative) / relative.sum()
+    return relative
 
 
 def conquered_points(signatures: Signatures) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import Seeds, SignatureClusterer
+from dc2.cluster.base import Seeds, SignatureClusterer, relative_weights
 from dc2.cluster.membership import memberships
 from dc2.compress.compress import SHORTLIST, Compression, Plan, compress
 from dc2.compress.compressor import make_plan
@@ -95,7 +95,8 @@ class RPFCluster(SignatureClusterer):
     n_clusters_ : int
         The number of clusters found.
     n_clusters_path_ : dict of two arrays
-        "n_clusters" and "score": what was considered; with an automatic number only. One cluster scores 1.5.
+        "n_clusters" and "score": what was considered; with an automatic number only. One cluster
+        scores what data without clusters would reach.
     n_clusters_confidence_ : float
         How far the best number is ahead of the next, 0 to 1: 0 is a tie, above 0.5 the best scores twice as much.
     distortion_ : float
@@ -240,6 +241,7 @@ class RPFCluster(SignatureClusterer):
             self._range(n_points),
             None if self._automatic(self.bandwidth) else float(self.bandwidth),
             np.ones(n_points) if self._conquer_weights is None else self._conquer_weights,
+            relative_weights(self.signatures_.weights),
             self.n_jobs,
         )
         result = spectral_clustering(

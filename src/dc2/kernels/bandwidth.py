@@ -27,7 +27,7 @@ GOOD_ENOUGH = 0.5  # of the largest relative gap
 FINEST_FOR_K = 0.03  # below it lone outliers pass for clusters
 MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
 GAP_GROWTH = 0.75
-ONE_CLUSTER_BELOW = 1.5
+ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.5, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,8 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     """Return the number of clusters between two bounds, and the score of each number.
 
     The score of k is its largest relative gap times (k/2)^0.75: on data without clusters eigenvalues grow like a
-    power of k, so relative gaps fall like 1/k. One cluster scores 1.5, more than such data reach.
+    power of k, so relative gaps fall like 1/k. One cluster scores 0.5 and three times the median of the others, at most
+    1.5: more than such data reach, in few dimensions and (where all gaps are small) in many.
     """
     fine_enough = found.bandwidths >= FINEST_FOR_K
     gaps = found.relative_gaps()[fine_enough].max(axis=0)
@@ -101,7 +102,12 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     scores = np.full(len(numbers), -np.inf)
     known = (numbers > 1) & (numbers <= len(gaps))
     scores[known] = gaps[numbers[known] - 1] * (numbers[known] / 2.0) ** GAP_GROWTH
-    scores[numbers == 1] = ONE_CLUSTER_BELOW
+    if known.any():
+        scores[numbers == 1] = min(
+            ONE_CLUSTER_MOST, ONE_CLUSTER_LEAST + 3.0 * float(np.median(scores[known]))
+        )
+    else:
+        scores[numbers == 1] = ONE_CLUSTER_MOST
     return int(numbers[scores.argmax()]), scores
 
 
@@ -139,19 +145,23 @@ def choose(
     n_clusters: tuple[int, int],
     bandwidth: float | None,
     weights: NDArray[np.float64],
+    row_counts: NDArray[np.float64],
     n_jobs: int | None,
 ) -> Choice:
-    """Choose a number of clusters between two bounds, and a bandwidth if none is given."""
+    """Choose a number of clusters between two bounds, and a bandwidth if none is given.
+
+    The number regards how many rows each point stands for (`row_counts`), so that stray signatures in the background
+    count for little; the bandwidth regards `weights`, as the clustering will.
+    """
     low, high = n_clusters
-    if low == high and bandwidth is not None:
-        return Choice(low, bandwidth)
-    found = spectra(counts, n_trees, min(high + 1, len(counts)), weights, n_jobs)
     numbers_considered = bandwidths_considered = None
     if low < high:
         numbers = np.arange(low, high + 1)
+        found = spectra(counts, n_trees, min(high + 1, len(counts)), row_counts, n_jobs)
         low, scores = choose_n_clusters(found, low, high)
         numbers_considered = {"n_clusters": numbers, "score": scores}
     if bandwidth is None:
+        found = spectra(counts, n_trees, min(low + 1, len(counts)), weights, n_jobs)
         bandwidth, scores = choose_bandwidth(found, low)
         bandwidths_considered = {"bandwidth": found.bandwidths, "score": scores}
     return Choice(low, bandwidth, bandwidths_considered, numbers_considered)
