@@ -56,7 +56,7 @@ def percent(share: float) -> str:
         return f"{number(100 * share)}%"
     if 0 < share < 0.001:
         return "<0.1%"
-    if share > 0.995:
+    if share >= 0.995:
         return f"{min(100 * share, 99.9):.1f}%"
     return f"{100 * share:.0f}%" if share >= 0.0995 else f"{100 * share:.1f}%"
 
