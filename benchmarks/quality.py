@@ -1,8 +1,8 @@
 """How good the clusters are, beside what people use today: a table by set, ranks and means, quality against seconds.
 
-Run ``python benchmarks/quality.py [--quick] [--fresh] [--again NAME]``. Scores go to results/quality.csv row by row, so that a run
-that was broken off goes on where it was; the page docs/quality.md is written from that file. --quick takes small sets
-and writes no page.
+Run ``python benchmarks/quality.py [--quick] [--fresh] [--again NAME]``. Scores go to results/quality.csv row by
+row, so that a run that was broken off goes on where it was; the page docs/quality.md is written from that file.
+--quick takes small sets and writes no page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from quality_data import Case, cases
+from quality_data import SEEDS, Case, cases
 from quality_methods import Method, Outcome, methods
 from quality_report import write_page
 
@@ -34,14 +34,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sets, one seed, no page")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has measured")
     parser.add_argument("--again", metavar="NAME", help="measure methods anew whose name starts so")
+    parser.add_argument("--group", help="only sets of one group, such as generated")
     parser.add_argument("--page-only", action="store_true", help="write the page from what is there")
     arguments = parser.parse_args()
     store = ROOT / "results" / ("quality-quick.csv" if arguments.quick else "quality.csv")
     if not arguments.page_only:
         rows = Store(store, fresh=arguments.fresh, without=arguments.again)
-        for case in cases(arguments.quick):
-            for seed in case.seeds:
-                run_case(case, seed, rows)
+        chosen = [case for case in cases(arguments.quick) if arguments.group in (None, case.group)]
+        for seed in SEEDS:  # every set once, before any a second time
+            for case in chosen:
+                if seed in case.seeds:
+                    run_case(case, seed, rows)
     if not arguments.quick:
         write_page(Store(store).rows, ROOT / "docs" / "quality.md")
 
