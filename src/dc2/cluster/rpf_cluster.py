@@ -268,7 +268,7 @@ class RPFCluster(SignatureClusterer):
             return 1, most_clusters(n_points)
         if isinstance(self.n_clusters, tuple | list):
             low, high = (int(bound) for bound in self.n_clusters)
-            return low, max(low, min(high, n_points))
+            return low, max(low, min(high, n_points // 2))  # beyond, the spectrum is noise
         return int(self.n_clusters), int(self.n_clusters)
 
     def recluster(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:

@@ -27,7 +27,7 @@ GOOD_ENOUGH = 0.5  # of the largest relative gap
 FINEST_FOR_K = 0.03  # below it lone outliers pass for clusters
 MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
 GAP_GROWTH = 0.75
-ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.5, 1.5
+ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.6, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     """Return the number of clusters between two bounds, and the score of each number.
 
     The score of k is its largest relative gap times (k/2)^0.75: on data without clusters eigenvalues grow like a
-    power of k, so relative gaps fall like 1/k. One cluster scores 0.5 and three times the median of the others, at most
+    power of k, so relative gaps fall like 1/k. One cluster scores 0.6 and three times the median of the others, at most
     1.5: more than such data reach, in few dimensions and (where all gaps are small) in many.
     """
     fine_enough = found.bandwidths >= FINEST_FOR_K
