@@ -169,7 +169,9 @@ def _core() -> str:
 
 
 class Report:
-    """Collects what a benchmark finds, prints it as it comes, and puts it into the page at the end.
+    """Collects what a benchmark finds, prints it, and puts it into the page as it comes.
+
+    A run that is stopped half-way so leaves what it found, with a word that it is not all.
 
     Parameters
     ----------
@@ -195,6 +197,7 @@ class Report:
         """Add a paragraph."""
         print(text, flush=True)
         self._parts.append(text)
+        self._put(finished=False)
 
     def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Add a table."""
@@ -204,15 +207,22 @@ class Report:
         """Add a number that was to be reached."""
         self.goals.append(Goal(what, reach, measured, bool(met)))
         print(" | ".join(self.goals[-1].row()), flush=True)
+        self._put(finished=False)
 
     def write(self) -> None:
-        """Put the section into the page, unless the run was a quick one."""
+        """Put the whole section into the page, unless the run was a quick one."""
         if self.quick:
             print("A quick run: the page of results stays as it is.")
+        self._put(finished=True)
+
+    def _put(self, finished: bool) -> None:
+        if self.quick:
             return
         command = f"python benchmarks/bench_{self.name}.py"
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         text = [f"## {self._title}", f"`{command}`, {date}. {self._machine}"]
+        if not finished:
+            text.append("**This run did not reach its end: what is missing below was not measured.**")
         if self.goals:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
         text += self._parts
