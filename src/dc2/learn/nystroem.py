@@ -43,7 +43,7 @@ class SignatureNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Number of signatures, and so the largest number of features.
     sharpen, populate, sample_size
         How rows become signatures; see `Compressor`. ``populate="nearest"``, the default here, makes landmarks as good
-        as those of K-means at a tenth of the cost.
+        as those of K-means for a small part of the cost.
     n_jobs : int, optional
         Number of threads; None takes all cores.
     block_bytes : int, default=16 MiB
