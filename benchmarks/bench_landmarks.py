@@ -146,8 +146,8 @@ def main() -> None:
             f"\n**{problem.name}** ({len(problem.X):,} x {problem.X.shape[1]}, gamma {problem.gamma})\n",
             table(head, measure(problem, counts, n_exact)),
         ]
-    if options.write:
-        write_section("landmarks", "\n".join(text))
+        if options.write:  # after each set, so that a run that is cut short leaves what it has measured
+            write_section("landmarks", "\n".join(text))
 
 
 if __name__ == "__main__":
