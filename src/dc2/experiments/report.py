@@ -60,8 +60,8 @@ def _intro(store: Store, settings: Settings) -> list[str]:
         "Every experiment of the DC² paper, with the paper's parameters, on the data that could be had. Written by "
         "python -m dc2.experiments, which also draws the figures.",
         f"{size}; {settings.n_signatures} signatures, {settings.n_trees} trees. At most so many runs (seeds) per "
-        f"experiment and set: {', '.join(f'{name} {count}' for name, count in runs.items() if count)}; the paper has 100. Scores are "
-        "means over runs, times medians.",
+        f"experiment and set: {', '.join(f'{name} {count}' for name, count in runs.items() if count)}; "
+        "the paper has 100. Scores are means over runs, times medians.",
         f"Machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions()}. "
         f"Times depend on it and on what else it did meanwhile ({_load(store)}); compare them with each other only.",
         "Simulated sets have the size and kind of the genuine ones, which were not to be had; they serve for time and "
