@@ -19,6 +19,7 @@ uint64_t hash_row(uint64_t seed, uint64_t row) {
 namespace {
 
 constexpr int64_t kSharpenRows = 512;
+constexpr int64_t kPaddedBytes = 64 << 20;  // rows that need no more are copied to where loops can read them in place
 constexpr double kDirectionGrid = 1048576.0;  // 2^20
 constexpr double kClearlyMore = 1.0 + 0x1p-20;
 constexpr uint64_t kCutStream = 0xD1B54A32D192ED03ull;
@@ -47,6 +48,7 @@ public:
         : X_(X), weights_(weights), options_(options), loops_(kernels<T>()), padded_(padded_width(X.width)),
           order_(X.rows), projection_(X.rows), best_projection_(X.rows), moved_(X.rows) {
         std::iota(order_.begin(), order_.end(), 0u);
+        if (!X.in_lanes && X.rows * padded_ * int64_t(sizeof(T)) <= kPaddedBytes) pad();
     }
 
     Tree<T> grow() {
@@ -82,6 +84,14 @@ public:
     }
 
 private:
+    void pad() {
+        store_.assign(X_.rows * padded_, T(0));
+        for (int64_t i = 0; i < X_.rows; ++i)
+            for (int64_t j = 0; j < X_.width; ++j)
+                store_[i * padded_ + j] = X_.data[i * X_.row_step + j * X_.column_step];
+        X_ = {store_.data(), X_.rows, X_.width, padded_, 1, true};
+    }
+
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[order_[i]]; }
 
     double size(int64_t begin, int64_t end) const {
@@ -112,19 +122,16 @@ private:
             direction_ = best;
             std::copy_n(best_projection_.begin(), count, projection_.begin());
         }
-        T low = minimum(count), high = maximum(count);
+        T low, high;
+        loops_.range(projection_.data(), count, &low, &high);
         if (!(low < high)) {
             if (!take_widest_axis(node)) return false;
             project(node);
-            low = minimum(count);
-            high = maximum(count);
+            loops_.range(projection_.data(), count, &low, &high);
         }
         set_threshold(count, low, high, cut_place(node, low, high));
         return true;
     }
-
-    T minimum(int64_t count) const { return *std::min_element(projection_.begin(), projection_.begin() + count); }
-    T maximum(int64_t count) const { return *std::max_element(projection_.begin(), projection_.begin() + count); }
 
     void project(const Node& node) {
         loops_.project(X_, order_.data() + node.begin, node.end - node.begin, direction_.data(), projection_.data());
@@ -204,8 +211,10 @@ private:
     }
 
     double mean_steps(const Node& node, T low, double step) const {
+        const int64_t count = node.end - node.begin;
+        if (weights_ == nullptr) return loops_.sum_steps(projection_.data(), count, low, step) / double(count);
         double sum = 0, total = 0;
-        for (int64_t i = 0; i < node.end - node.begin; ++i) {
+        for (int64_t i = 0; i < count; ++i) {
             const double w = weight(node.begin + i);
             sum += w * std::nearbyint((double(projection_[i]) - double(low)) / step);
             total += w;
@@ -215,7 +224,8 @@ private:
 
     double spread_of(const Node& node) const {
         const int64_t count = node.end - node.begin;
-        const T low = minimum(count), high = maximum(count);
+        T low, high;
+        loops_.range(projection_.data(), count, &low, &high);
         if (!(low < high)) return 0.0;
         const double step = grid_step(low, high), mean = mean_steps(node, low, step);
         double sum = 0;
@@ -267,17 +277,12 @@ private:
 
     // The middle of the gap between projections at the wanted place; both sides get rows.
     void set_threshold(int64_t count, T minimum, T maximum, double place) {
-        T low = minimum;
-        for (int64_t i = 0; i < count; ++i)
-            if (double(projection_[i]) <= place && projection_[i] > low) low = projection_[i];
-        if (low == maximum) {
-            low = minimum;
-            for (int64_t i = 0; i < count; ++i)
-                if (projection_[i] < maximum && projection_[i] > low) low = projection_[i];
-        }
-        T high = maximum;
-        for (int64_t i = 0; i < count; ++i)
-            if (projection_[i] > low && projection_[i] < high) high = projection_[i];
+        const T infinity = std::numeric_limits<T>::infinity();
+        T at = T(place);
+        if (double(at) > place) at = std::nextafter(at, -infinity);
+        at = std::min(std::max(at, minimum), std::nextafter(maximum, -infinity));
+        T low = minimum, high = maximum;
+        loops_.around(projection_.data(), count, at, &low, &high);
         const T middle = low + (high - low) * T(0.5);
         threshold_ = middle < high ? middle : low;
     }
@@ -308,17 +313,20 @@ private:
     int64_t part(const Node& node) {
         int64_t front = node.begin, behind = 0;
         for (int64_t i = node.begin; i < node.end; ++i) {
-            if (projection_[i - node.begin] <= threshold_) {
-                order_[front++] = order_[i];
-            } else {
-                moved_[behind++] = order_[i];
-            }
+            // Written to both, kept in one: which of them cannot be guessed, and guessing wrong costs more.
+            const bool left = projection_[i - node.begin] <= threshold_;
+            const uint32_t row = order_[i];
+            order_[front] = row;
+            moved_[behind] = row;
+            front += left;
+            behind += !left;
         }
         std::copy_n(moved_.begin(), behind, order_.begin() + front);
         return front;
     }
 
-    const Matrix<T>& X_;
+    Matrix<T> X_;
+    std::vector<T> store_;
     const double* weights_;
     const GrowOptions& options_;
     const Kernels<T>& loops_;

@@ -4,9 +4,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace dc2 {
 namespace DC2_ARCH {
+
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+#define DC2_SHUFFLES
+#endif
 
 #if defined(__GNUC__)
 template <class T>
@@ -46,14 +51,32 @@ static inline V load(const T* from) {
     return v;
 }
 
+template <class V, class T>
+static inline void store(const V& v, T* to) {
+    std::memcpy(to, &v, sizeof(V));
+}
+
 template <class T>
 static inline T fold(const typename LaneTypes<T>::Eight& lanes) {
-#if defined(__clang__) || __GNUC__ >= 12
+#if defined(DC2_SHUFFLES)
     const auto half = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3) + __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7);
     const auto quarter = __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
     return quarter[0] + quarter[1];
 #else
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+#endif
+}
+
+typedef LaneTypes<double>::Eight EightDoubles;
+
+static inline EightDoubles load_double(const double* from) { return load<EightDoubles>(from); }
+static inline EightDoubles load_double(const float* from) {
+#if defined(__GNUC__)
+    return __builtin_convertvector(load<LaneTypes<float>::Eight>(from), EightDoubles);
+#else
+    EightDoubles wide;
+    for (int i = 0; i < kLanes; ++i) wide.lane[i] = from[i];
+    return wide;
 #endif
 }
 
@@ -78,6 +101,37 @@ static inline T squared_distance(const T* a, const T* b, int64_t chunks) {
         sum = sum + off * off;
     }
     return fold<T>(sum);
+}
+
+// Distances to four points: the row is read once, and the four sums are folded side by side.
+template <class T, int Chunks>
+static inline void four_squared_distances(const T* x, const T* const (&points)[4], int64_t chunks, T* out) {
+    typedef typename LaneTypes<T>::Eight Eight;
+    Eight sum[4];
+    const Eight start = load<Eight>(x);
+    for (int i = 0; i < 4; ++i) {
+        const Eight off = start - load<Eight>(points[i]);
+        sum[i] = off * off;
+    }
+    const int64_t stop = Chunks > 0 ? Chunks : chunks;
+    for (int64_t c = 1; c < stop; ++c) {
+        const Eight part = load<Eight>(x + c * kLanes);
+        for (int i = 0; i < 4; ++i) {
+            const Eight off = part - load<Eight>(points[i] + c * kLanes);
+            sum[i] = sum[i] + off * off;
+        }
+    }
+#if defined(DC2_SHUFFLES)
+    const auto quarters = [](const Eight& a, const Eight& b) {
+        const auto halves = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+                            __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        return __builtin_shufflevector(halves, halves, 0, 1, 4, 5) + __builtin_shufflevector(halves, halves, 2, 3, 6, 7);
+    };
+    const auto first = quarters(sum[0], sum[1]), second = quarters(sum[2], sum[3]);
+    store(__builtin_shufflevector(first, second, 0, 2, 4, 6) + __builtin_shufflevector(first, second, 1, 3, 5, 7), out);
+#else
+    for (int i = 0; i < 4; ++i) out[i] = fold<T>(sum[i]);
+#endif
 }
 
 template <class T>
@@ -122,8 +176,8 @@ template <class T, int Chunks>
 static inline void nearest_around(const ScanJob<T>& job, const T* x, int32_t at, int64_t padded, int64_t few,
                                   T* distances, int32_t* ids) {
     const int64_t chunks = padded / kLanes;
-    const int32_t* candidates = job.shortlist + at * job.candidates;
-    const T* gaps = job.gaps + at * job.candidates;
+    const int32_t* candidates = job.shortlist + at * job.candidate_step;
+    const T* gaps = job.gaps + at * job.candidate_step;
     int64_t held = 0;
     T reach = 0, first = 0, worst = -1;
     for (int64_t k = 0; k < job.candidates; ++k) {
@@ -147,12 +201,19 @@ static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, i
     int32_t at = leaf;
     T distance = squared_distance<T, Chunks>(x, job.centres + at * padded, chunks);
     T reach = T(2.002) * std::sqrt(distance);
-    for (int64_t k = 1; k < job.candidates && !(job.gaps[at * job.candidates + k] > reach); ++k) {
-        const int32_t candidate = job.shortlist[at * job.candidates + k];
-        const T found = squared_distance<T, Chunks>(x, job.centres + candidate * padded, chunks);
-        if (found < distance) {
-            at = candidate;
-            distance = found;
+    int64_t k = 0;
+    while (k < job.candidates && !(job.gaps[at * job.candidate_step + k] > reach)) {
+        const int32_t* four = job.shortlist + at * job.candidate_step + k;
+        const T* const points[4] = {job.centres + four[0] * padded, job.centres + four[1] * padded,
+                                    job.centres + four[2] * padded, job.centres + four[3] * padded};
+        T found[4];
+        four_squared_distances<T, Chunks>(x, points, chunks, found);
+        k += 4;
+        if ((found[0] < distance) | (found[1] < distance) | (found[2] < distance) | (found[3] < distance)) {
+            int first = 0;
+            while (!(found[first] < distance)) ++first;
+            at = four[first];
+            distance = found[first];
             reach = T(2.002) * std::sqrt(distance);
             k = 0;
         }
@@ -160,29 +221,42 @@ static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, i
     return at;
 }
 
-// Exact sums: each term is rounded to a grid so coarse that no addition rounds, the rest to a finer one.
-template <bool Weighted>
-static inline void add_on_grid(const double* __restrict terms, double weight, int64_t columns,
-                               const double* __restrict coarse_magic, const double* __restrict fine_magic,
-                               double* __restrict coarse_total, double* __restrict fine_total) {
-    for (int64_t j = 0; j < columns; ++j) {
-        const double coarse = (terms[j] + coarse_magic[j]) - coarse_magic[j];
-        const double fine = ((terms[j] - coarse) + fine_magic[j]) - fine_magic[j];
-        coarse_total[j] += Weighted ? weight * coarse : coarse;
-        fine_total[j] += Weighted ? weight * fine : fine;
-    }
+// Exact sums: each term is rounded to a grid so coarse that no addition rounds, the rest to a finer one. Terms are
+// numbers or eight of them side by side.
+template <bool Weighted, class V>
+static inline void add_on_grid(const V& term, double weight, const double* coarse_magic, const double* fine_magic,
+                               double* coarse_total, double* fine_total) {
+    const V coarse_step = load<V>(coarse_magic), fine_step = load<V>(fine_magic);
+    const V coarse = (term + coarse_step) - coarse_step;
+    const V fine = ((term - coarse) + fine_step) - fine_step;
+    store(load<V>(coarse_total) + (Weighted ? coarse * weight : coarse), coarse_total);
+    store(load<V>(fine_total) + (Weighted ? fine * weight : fine), fine_total);
 }
 
 template <class T, int Chunks, bool Weighted>
-static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int32_t id, int64_t padded, double* off) {
-    const int64_t width = job.X.width, columns = width + 2;
+static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int32_t id, int64_t padded) {
+    const int64_t width = job.X.width, columns = width + 2, chunks = Chunks > 0 ? Chunks : padded / kLanes;
     const T* centre = job.centres + id * padded;
-    for (int64_t j = 0; j < padded; ++j) off[j] = double(x[j]) - double(centre[j]);
-    const double square = dot<double, Chunks>(off, off, padded / kLanes);
-    off[width] = square;
-    off[width + 1] = 1.0;
-    add_on_grid<Weighted>(off, weight, columns, job.magic, job.magic + columns, job.totals + id * columns,
-                          job.totals + (job.signatures + id) * columns);
+    double* coarse = job.totals + id * columns;
+    double* fine = job.totals + (job.signatures + id) * columns;
+    double last[kLanes];  // of the last chunk, where it is not full
+    EightDoubles squares = {};
+    for (int64_t c = 0; c < chunks; ++c) {
+        const int64_t j = c * kLanes;
+        const EightDoubles off = load_double(x + j) - load_double(centre + j);
+        squares = squares + off * off;
+        if (j + kLanes <= width) {
+            add_on_grid<Weighted>(off, weight, job.magic + j, job.magic + columns + j, coarse + j, fine + j);
+        } else {
+            store(off, last);
+        }
+    }
+    const auto add = [&](double term, int64_t j) {
+        add_on_grid<Weighted>(term, weight, job.magic + j, job.magic + columns + j, coarse + j, fine + j);
+    };
+    for (int64_t j = width / kLanes * kLanes; j < width; ++j) add(last[j % kLanes], j);
+    add(fold<double>(squares), width);
+    add(1.0, width + 1);
     job.counts[id] += !Weighted || weight > 0;
 }
 
@@ -190,17 +264,15 @@ template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
     constexpr int64_t kRun = 32;  // rows walk the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
-    const bool in_place = job.X.column_step == 1 && padded == job.X.width;
-    T* buffer = new T[(in_place ? 1 : kRun) * padded]();
+    T* buffer = new T[(job.X.in_lanes ? 1 : kRun) * padded]();
     T* zeros = new T[padded]();
-    double* off = new double[padded + 2];
     int32_t at[kRun];
     int64_t bad = 0;
     for (int64_t first = 0; first < job.X.rows; first += kRun) {
         const int64_t count = job.X.rows - first < kRun ? job.X.rows - first : kRun;
         const T* run = buffer;
         int64_t step = padded;
-        if (in_place) {
+        if (job.X.in_lanes) {
             run = job.X.data + first * job.X.row_step;
             step = job.X.row_step;
         } else {
@@ -231,38 +303,31 @@ static int64_t scan_rows(const ScanJob<T>& job) {
         }
         for (int64_t r = 0; r < count; ++r) {
             const T* x = run + r * step;
-            int32_t id = ~at[r];
-            if (job.shortlist != nullptr) {
-                id = nearest<T, Chunks>(job, x, id, padded);
-                if (job.near_ids != nullptr)
-                    nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + (first + r) * job.few,
-                                              job.near_ids + (first + r) * job.few);
-            }
+            const int32_t id = job.shortlist == nullptr ? ~at[r] : nearest<T, Chunks>(job, x, ~at[r], padded);
+            if (job.near_ids != nullptr)
+                nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + (first + r) * job.few,
+                                          job.near_ids + (first + r) * job.few);
             if (job.ids != nullptr) job.ids[first + r] = id;
-            if (job.totals != nullptr) {
-                // The tail of an in-place row is exact: its width is the padded width.
-                if (job.weights != nullptr) {
-                    add_up<T, Chunks, true>(job, x, job.weights[first + r], id, padded, off);
-                } else {
-                    add_up<T, Chunks, false>(job, x, 1.0, id, padded, off);
-                }
+            if (job.totals == nullptr) continue;
+            if (job.weights != nullptr) {
+                add_up<T, Chunks, true>(job, x, job.weights[first + r], id, padded);
+            } else {
+                add_up<T, Chunks, false>(job, x, 1.0, id, padded);
             }
         }
     }
     delete[] buffer;
     delete[] zeros;
-    delete[] off;
     return bad;
 }
 
 template <class T, int Chunks>
 static void project_rows(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out) {
     const int64_t padded = padded_width(X.width), chunks = padded / kLanes;
-    const bool in_place = X.column_step == 1 && padded == X.width;
     T* buffer = new T[padded]();
     for (int64_t i = 0; i < count; ++i) {
         const T* x = X.data + rows[i] * X.row_step;
-        if (!in_place) {
+        if (!X.in_lanes) {
             copy_row(X, rows[i], buffer);
             x = buffer;
         }
@@ -294,21 +359,90 @@ static void project(const Matrix<T>& X, const uint32_t* rows, int64_t count, con
 template <class T>
 static void pull(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull) {
     T* first = new T[X.width];
-    T* row = new T[X.width];
+    T* buffer = new T[X.width];
     copy_row(X, rows[0], first);
     for (int64_t j = 0; j < X.width; ++j) pull[j] = 0;
     for (int64_t i = 0; i < count; ++i) {
-        copy_row(X, rows[i], row);
+        const T* row = X.data + rows[i] * X.row_step;
+        if (X.column_step != 1) {
+            copy_row(X, rows[i], buffer);
+            row = buffer;
+        }
         for (int64_t j = 0; j < X.width; ++j) pull[j] += factor[i] * (double(row[j]) - double(first[j]));
     }
     delete[] first;
-    delete[] row;
+    delete[] buffer;
+}
+
+// Minima, maxima and sums of whole numbers are the same in any order: each of eight lanes takes every eighth value.
+template <class T>
+static void range(const T* values, int64_t count, T* low, T* high) {
+    T least[kLanes], most[kLanes];
+    for (int64_t l = 0; l < kLanes; ++l) least[l] = most[l] = values[0];
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+        for (int64_t l = 0; l < kLanes; ++l) least[l] = values[i + l] < least[l] ? values[i + l] : least[l];
+        for (int64_t l = 0; l < kLanes; ++l) most[l] = values[i + l] > most[l] ? values[i + l] : most[l];
+    }
+    for (; i < count; ++i) {
+        least[0] = values[i] < least[0] ? values[i] : least[0];
+        most[0] = values[i] > most[0] ? values[i] : most[0];
+    }
+    *low = least[0];
+    *high = most[0];
+    for (int64_t l = 1; l < kLanes; ++l) {
+        *low = least[l] < *low ? least[l] : *low;
+        *high = most[l] > *high ? most[l] : *high;
+    }
+}
+
+template <class T>
+static void around(const T* values, int64_t count, T place, T* below, T* above) {
+    const T infinity = std::numeric_limits<T>::infinity();
+    T most[kLanes], least[kLanes];
+    for (int64_t l = 0; l < kLanes; ++l) {
+        most[l] = -infinity;
+        least[l] = infinity;
+    }
+    const auto take = [&](T value, int64_t l) {
+        const T at_or_below = value <= place ? value : -infinity, beyond = value <= place ? infinity : value;
+        most[l] = at_or_below > most[l] ? at_or_below : most[l];
+        least[l] = beyond < least[l] ? beyond : least[l];
+    };
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes)
+        for (int64_t l = 0; l < kLanes; ++l) take(values[i + l], l);
+    for (; i < count; ++i) take(values[i], 0);
+    T highest = -infinity, lowest = infinity;
+    for (int64_t l = 0; l < kLanes; ++l) {
+        highest = most[l] > highest ? most[l] : highest;
+        lowest = least[l] < lowest ? least[l] : lowest;
+    }
+    if (highest > -infinity) *below = highest;
+    if (lowest < infinity) *above = lowest;
+}
+
+template <class T>
+static double sum_steps(const T* values, int64_t count, T low, double step) {
+    constexpr double kRound = 0x1.8p52;  // added and taken away, it rounds to the nearest whole number
+    const double per_step = 1.0 / step;
+    double lane[kLanes] = {0};
+    const auto steps = [&](T value) { return ((double(value) - double(low)) * per_step + kRound) - kRound; };
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes)
+        for (int64_t l = 0; l < kLanes; ++l) lane[l] += steps(values[i + l]);
+    for (; i < count; ++i) lane[0] += steps(values[i]);
+    double total = 0;
+    for (int64_t l = 0; l < kLanes; ++l) total += lane[l];
+    return total;
 }
 
 extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
-const Kernels<float> kernels_float = {scan<float>, project<float>, pull<float>};
-const Kernels<double> kernels_double = {scan<double>, project<double>, pull<double>};
+const Kernels<float> kernels_float = {scan<float>,   project<float>, pull<float>,
+                                      range<float>,  around<float>,  sum_steps<float>};
+const Kernels<double> kernels_double = {scan<double>,  project<double>, pull<double>,
+                                        range<double>, around<double>,  sum_steps<double>};
 
 }  // namespace DC2_ARCH
 }  // namespace dc2

@@ -9,11 +9,13 @@ constexpr int64_t kLanes = 8;
 
 inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// A matrix of any layout: steps are in elements.
+// A matrix of any layout: steps are in elements. `in_lanes`: each row lies together, followed by zeros up to a whole
+// number of lanes, so that loops may read it where it is.
 template <class T>
 struct Matrix {
     const T* data;
     int64_t rows, width, row_step, column_step;
+    bool in_lanes;
 };
 
 template <class T>
@@ -25,9 +27,9 @@ struct ScanJob {
     const int32_t* children;    // IN (nodes, 2), ~leaf where negative
     int64_t nodes;
     const T* centres;           // IN (signatures, padded width)
-    const int32_t* shortlist;   // IN (leaves, candidates) or null
-    const T* gaps;              // IN (leaves, candidates): distance from the first candidate to each
-    int64_t candidates;
+    const int32_t* shortlist;   // IN (leaves, candidate_step) or null: candidates, its first one again to a whole four
+    const T* gaps;              // IN (leaves, candidate_step): distance from the first candidate to each
+    int64_t candidates, candidate_step;
     const double* magic;        // IN (2, width + 2)
     int64_t* counts;            // OUT (signatures) or null
     double* totals;             // OUT (2, signatures, width + 2)
@@ -46,6 +48,12 @@ struct Kernels {
     void (*project)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out);
     // OUT pull[j] = sum over i of factor[i] * (X[rows[i], j] - X[rows[0], j]), i ascending.
     void (*pull)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull);
+    // OUT the smallest and the largest of some values.
+    void (*range)(const T* values, int64_t count, T* low, T* high);
+    // OUT the largest value at or below a place and the smallest above it; left as they are where there is none.
+    void (*around)(const T* values, int64_t count, T place, T* below, T* above);
+    // Sum of (value - low) / step, each rounded to a whole number; the step is a power of two.
+    double (*sum_steps)(const T* values, int64_t count, T low, double step);
 };
 
 template <class T>

@@ -110,7 +110,8 @@ void require(bool holds, const char* what) {
 
 template <class T>
 Matrix<T> matrix(const Rows<T>& X) {
-    return {X.data(), int64_t(X.shape(0)), int64_t(X.shape(1)), X.stride(0), X.stride(1)};
+    const bool in_lanes = X.stride(1) == 1 && X.shape(1) % kLanes == 0;
+    return {X.data(), int64_t(X.shape(0)), int64_t(X.shape(1)), X.stride(0), X.stride(1), in_lanes};
 }
 
 template <class A>
@@ -133,6 +134,18 @@ const T* padded(const In2<T>& rows, std::vector<T>& store) {
     if (width == wide) return rows.data();
     store.assign(count * wide, T(0));
     for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
+    return store.data();
+}
+
+// A whole number of fours in each row: as they are where they are that, else with each row's first entry again.
+template <class T>
+const T* in_fours(const In2<T>& rows, std::vector<T>& store) {
+    const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = (width + 3) / 4 * 4;
+    if (width == wide) return rows.data();
+    for (int64_t i = 0; i < count; ++i) {
+        store.insert(store.end(), rows.data() + i * width, rows.data() + (i + 1) * width);
+        store.insert(store.end(), wide - width, rows.data()[i * width]);
+    }
     return store.data();
 }
 
@@ -166,9 +179,8 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T
     job.thresholds = thresholds.data();
     job.children = children.data();
     job.nodes = int64_t(nodes);
-    job.shortlist = pointer(shortlist);
-    job.gaps = pointer(gaps);
     job.candidates = shortlist ? int64_t(shortlist->shape(1)) : 0;
+    job.candidate_step = (job.candidates + 3) / 4 * 4;
     job.magic = pointer(magic);
     job.counts = pointer(counts);
     job.totals = pointer(totals);
@@ -178,7 +190,10 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T
     job.near_distances = pointer(near_distances);
     job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
     nb::gil_scoped_release released;
-    std::vector<T> padded_directions, padded_centres;
+    std::vector<T> padded_directions, padded_centres, gaps_in_fours;
+    std::vector<int32_t> shortlist_in_fours;
+    job.shortlist = shortlist ? in_fours<int32_t>(*shortlist, shortlist_in_fours) : nullptr;
+    job.gaps = shortlist ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;
     job.directions = padded<T>(directions, padded_directions);
     job.centres = padded<T>(centres, padded_centres);
     return kernels<T>().scan(job);
