@@ -113,17 +113,54 @@ def test_a_worker_killed_with_the_rows_it_held_changes_no_label(stage):
     assert murdered
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_chunk_that_kills_every_worker_is_named_and_the_cluster_stays_of_use(tmp_path, shared):
+@pytest.mark.parametrize(
+    ("n_rows", "n_rows_again", "number"),
+    [
+        pytest.param(2_000, 2_000, 3, id="a task per chunk"),
+        pytest.param(100, 100, 3, id="a task for several chunks"),
+        pytest.param(2_000, 3_000, 2, id="a task that several chunks need"),
+    ],
+)
+def test_a_chunk_that_kills_every_worker_is_named_and_the_cluster_stays_of_use(
+    tmp_path, n_rows, n_rows_again, number
+):
     X = rows()
-    chunked = da.from_array(X, chunks=(2_000, 5))
-    with cluster(allowed_failures=2):
+    chunked = da.from_array(X, chunks=(n_rows, 5))
+    with cluster(allowed_failures=1):
         deadly = chunked.map_blocks(Murderer(tmp_path, victims="always"), dtype=X.dtype)
-        deadly = deadly.rechunk((3_000, 5)) if shared else deadly
-        # Dask blames what the dead workers were at, which now and then is a chunk that waited beside the deadly one.
-        with pytest.raises(SourceError, match=r"every worker that took up chunk \d+ \(divide\) died"):
-            clusterer().fit(deadly)
+        with pytest.raises(SourceError, match=rf"every worker that took up chunk {number} \(divide\) died"):
+            clusterer().fit(deadly.rechunk((n_rows_again, 5)))
         assert np.array_equal(clusterer().fit(chunked).predict(chunked).compute(), clusterer().fit(X).labels_)
+
+
+def test_the_deadly_chunk_is_named_and_not_those_that_died_beside_it(tmp_path):
+    murderer = Murderer(tmp_path, victims="always")
+
+    def all_at_once(block, block_id=None):
+        time.sleep(1)  # until the threads have taken up the chunks 0 to 3
+        return murderer(block, block_id)
+
+    with cluster(n_workers=1, allowed_failures=0, threads_per_worker=4):
+        data = da.from_array(rows(), chunks=(2_000, 5)).map_blocks(all_at_once, dtype=np.float32)
+        with pytest.raises(SourceError, match=r"every worker that took up chunk 3 \(divide\) died"):
+            clusterer().fit(data)
+
+
+def test_chunks_that_kill_only_side_by_side_are_not_blamed_one_by_one(tmp_path):
+    def does_not_fit_twice(block, block_id=None):
+        (tmp_path / f"{os.getpid()}").mkdir(exist_ok=True)
+        mine = tmp_path / f"{os.getpid()}" / f"{block_id[0]}"
+        mine.touch()
+        time.sleep(1)
+        if len(os.listdir(mine.parent)) > 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        mine.unlink()
+        return block
+
+    with cluster(n_workers=1, allowed_failures=0, threads_per_worker=2):
+        data = da.from_array(rows(), chunks=(5_000, 5)).map_blocks(does_not_fit_twice, dtype=np.float32)
+        with pytest.raises(SourceError, match=r"\(divide\), and no chunk was found to kill .* alone"):
+            clusterer().fit(data)
 
 
 def test_a_worker_with_less_memory_than_the_data_needs_survives():

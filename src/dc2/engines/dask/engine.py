@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import cloudpickle
-from dask._task_spec import List, Task, TaskRef
+from dask._task_spec import Task
 
 from dc2.engines.base import Progress
-from dc2.engines.dask.gather import Work, n_threads, results_in_order
+from dc2.engines.dask.gather import n_threads, results_in_order
 from dc2.engines.dask.graph import ChunkGraph
-from dc2.engines.dask.work import Job, Key, join_results, run_batch
+from dc2.engines.dask.tasks import Work, batch_task, join_task
+from dc2.engines.dask.work import Job, Key
 from dc2.sources.base import Block
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def run_job(
     job_key = f"{name}-job"
     made[job_key] = Task(job_key, cloudpickle.loads, cloudpickle.dumps(job))
     worked: dict[Key, Any] = {
-        (name, number): Task((name, number), run_batch, TaskRef(job_key), batch, _all(batch.inputs))
-        for number, batch in enumerate(batches)
+        (name, number): batch_task((name, number), job_key, batch) for number, batch in enumerate(batches)
     }
     wanted = [(key, batch.rows) for key, batch in zip(worked, batches, strict=True)]
     merged: dict[Key, Any] = {}
@@ -105,13 +105,9 @@ def run_job(
         wanted = []
         for group in groups:
             key = (f"{name}-merge", len(merged))
-            merged[key] = Task(key, join_results, TaskRef(job_key), _all([part for part, _ in group]))
+            merged[key] = join_task(key, job_key, [part for part, _ in group])
             wanted.append((key, sum(rows for _, rows in group)))
     keys = [key for key, _ in wanted]
-    results = results_in_order(Work(made, worked, merged, batches), keys, stage)
+    results = results_in_order(Work(job_key, made, worked, merged, batches), keys, stage)
     for (_, rows), result in zip(wanted, results, strict=True):
         yield rows, result
-
-
-def _all(keys: Iterable[Key]) -> Any:
-    return List(*map(TaskRef, keys))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
 
-from dc2.engines.dask.work import Batch, Key, chunk_failed
+from dc2.engines.dask.tasks import Work
+from dc2.engines.dask.work import Key, chunk_failed
 from dc2.errors import InputError, InputTypeError, ParameterError, SourceError
-from dc2.sources.checks import listed
 
-__all__ = ["KINDS", "explain"]
+__all__ = ["KINDS", "explain", "workers_died"]
 
 KINDS = (Exception, asyncio.CancelledError)
 """What may come out of a cluster; to be cancelled is not an Exception everywhere."""
@@ -20,21 +19,8 @@ CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 IN_WORDS_ALREADY = (InputError, InputTypeError, ParameterError)
 
 
-class Tasks(Protocol):
-    """The tasks of a pass, and the batches they work on; see `dc2.engines.dask.gather.Work`."""
-
-    @property
-    def made(self) -> Mapping[Key, Any]: ...
-
-    @property
-    def worked(self) -> Mapping[Key, Any]: ...
-
-    @property
-    def batches(self) -> Sequence[Batch]: ...
-
-
 def explain(
-    error: BaseException, tasks: Tasks, stage: str, first_failed: Callable[[Sequence[Key]], Key | None]
+    error: BaseException, work: Work, stage: str, first_failed: Callable[[Sequence[Key]], Key | None]
 ) -> None:
     """Raise the error that says what happened to which chunk, unless `error` does so itself.
 
@@ -42,7 +28,7 @@ def explain(
     ----------
     error : exception
         What a scheduler raised.
-    tasks : Tasks
+    work : Work
         What it worked on.
     stage : str
         Name of the stage.
@@ -56,43 +42,30 @@ def explain(
             f"the work on the chunks ({stage}) was cancelled, or the Dask client was closed before it was done. "
             "Connect a client and start again."
         ) from error
-    if type(error).__name__ == "KilledWorker":
-        raise _killed(error, tasks, stage) from error
     # Chunks that Dask computes fail outside our tasks, and the error does not say which it was.
-    suspects = {key: batch.chunks[0] for key, batch in _pairs(tasks) if not batch.chunks[0].graph}
+    suspects = {key: batch.chunks[0] for key, batch in work.pairs if not batch.chunks[0].graph}
     failed = first_failed(list(suspects)) if suspects else None
     if failed is not None:
         raise chunk_failed(suspects[failed].number, error) from error
 
 
-def _killed(error: BaseException, tasks: Tasks, stage: str) -> SourceError:
-    task = getattr(error, "task", None)
-    numbers = [
-        chunk.number
-        for key, batch in _pairs(tasks)
-        if task == key or _needs(batch, task, tasks.made)
-        for chunk in batch.chunks
-    ]
-    what = "chunk" if len(numbers) == 1 else "one of the chunks"
+def workers_died(deadly: int | None, stage: str) -> SourceError:
+    """Return the error that says why workers died again and again.
+
+    Parameters
+    ----------
+    deadly : int or None
+        Number of the chunk that kills a worker even alone; None if none was found that does.
+    stage : str
+        Name of the stage.
+    """
+    if deadly is None:
+        return SourceError(
+            f"workers died again and again ({stage}), and no chunk was found to kill a worker that works on it alone. "
+            "So they may be too large to be worked on side by side: use smaller chunks, fewer threads per worker, or "
+            "more memory."
+        )
     return SourceError(
-        f"every worker that took up {what} {listed(numbers)} ({stage}) died: {error} Most often a chunk is too large "
-        "for the memory of a worker: use smaller chunks, fewer threads per worker, or more memory."
+        f"every worker that took up chunk {deadly} ({stage}) died, also when nothing ran beside it. Most often a chunk "
+        "is too large for the memory of a worker: use smaller chunks, fewer threads per worker, or more memory."
     )
-
-
-def _needs(batch: Batch, task: Key, made: Mapping[Key, Any]) -> bool:
-    """Return whether a task makes an input of a batch, or a part of one."""
-    seen: set[Key] = set()
-    stack = list(batch.inputs)
-    while stack:
-        key = stack.pop()
-        if key == task:
-            return True
-        if key in made and key not in seen:
-            seen.add(key)
-            stack.extend(made[key].dependencies)
-    return False
-
-
-def _pairs(tasks: Tasks) -> list[tuple[Key, Batch]]:
-    return list(zip(tasks.worked, tasks.batches, strict=True))

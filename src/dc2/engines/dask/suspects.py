@@ -1,0 +1,85 @@
+"""Which chunk kills the workers: those that were there when workers died are tried once more, one at a time.
+
+Dask blames every task that a dead worker had been given, also those that waited there or ran beside the deadly one.
+A chunk that is alone on the cluster and kills again has no neighbour that could have done it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from dc2.engines.dask.tasks import Work
+from dc2.engines.dask.work import Batch, Chunk, Key
+
+__all__ = ["deadly_chunk", "suspects"]
+
+SECONDS_FOR_A_WORKER = 60
+"""So long a dead worker may take to come back before nothing can be tried any more."""
+SECONDS_BETWEEN_LOOKS = 5
+MOST_SUSPECTS = 32
+"""Batches that are tried. The deadly one was there at every death, so it is among the first; this bounds the time."""
+
+
+def suspects(client: Any, work: Work) -> list[tuple[Chunk, Batch]]:
+    """Return the chunks that workers which died had been given, those with most deaths first.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its scheduler counts the deaths as long as it knows the tasks: they must not be cancelled yet.
+    work : Work
+        The pass that failed.
+    """
+    deaths = _deaths_by_task(client)
+    involved = [
+        (max(deaths.get(task, 0) for task in {key, *work.needed(batch)}), batch) for key, batch in work.pairs
+    ]
+    involved.sort(key=lambda pair: -pair[0])
+    return [(chunk, batch) for count, batch in involved[:MOST_SUSPECTS] if count for chunk in batch.chunks]
+
+
+def deadly_chunk(client: Any, work: Work, tried: Sequence[tuple[Chunk, Batch]]) -> int | None:
+    """Return the number of the first chunk that kills the workers though nothing of ours runs beside it, or None.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    work : Work
+        The pass that failed; its futures must be cancelled.
+    tried : sequence of (Chunk, Batch)
+        The suspects.
+
+    Notes
+    -----
+    An innocent chunk takes as long as in the pass; the deadly one as many deaths as the cluster allows.
+    """
+    try:
+        client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
+    except TimeoutError:
+        return None
+    return next((chunk.number for chunk, batch in tried if _kills(client, work, chunk, batch)), None)
+
+
+def _deaths_by_task(client: Any) -> dict[Key, int]:
+    def counted(dask_scheduler: Any) -> dict[Key, int]:
+        return {key: task.suspicious for key, task in dask_scheduler.tasks.items() if task.suspicious}
+
+    deaths: dict[Key, int] = client.run_on_scheduler(counted)
+    return deaths
+
+
+def _kills(client: Any, work: Work, chunk: Chunk, batch: Batch) -> bool:
+    from distributed import KilledWorker, wait
+
+    key = f"dc2-alone-{uuid.uuid4().hex}"
+    (future,) = client.get(work.alone(key, chunk, batch), [key], sync=False)
+    while True:
+        try:
+            wait(future, timeout=SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            if not client.nthreads():  # nobody else was there who could have killed the last one
+                return True
+        else:
+            return future.status == "error" and isinstance(future.exception(), KilledWorker)
