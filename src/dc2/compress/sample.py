@@ -103,12 +103,12 @@ class _Picker:
         rows = core.sample_rows(self.seed, block.start, block.stop, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
-        X = block.X[rows - block.start]
+        X = block.take(rows - block.start)
         if not values_usable(X):
             raise_unusable(block.X, self.feature_names, block.start)
         weights = None if block.weights is None else block.weights[rows - block.start]
-        total = float(len(block.X)) if block.weights is None else float(block.weights.sum())
-        return _Part(rows, X, weights, len(block.X), total)
+        total = float(block.n_rows) if block.weights is None else float(block.weights.sum())
+        return _Part(rows, X, weights, block.n_rows, total)
 
 
 def _first_limit(size: int, n_rows: int | None) -> int:

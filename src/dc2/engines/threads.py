@@ -133,7 +133,7 @@ def _block_budget(source: Source, block_bytes: int) -> int:
 
 def _in_turn(function: Callable[[Block], R], blocks: Iterator[Block]) -> Iterator[tuple[int, R]]:
     for block in blocks:
-        yield len(block.X), function(block)
+        yield block.n_rows, function(block)
 
 
 def _threaded(
@@ -155,7 +155,7 @@ def _threaded(
                 break
             if block is None:
                 break
-            pending.append((len(block.X), pool.submit(function, block)))
+            pending.append((block.n_rows, pool.submit(function, block)))
             del block
             if len(pending) > n_threads:
                 rows, future = pending.popleft()

@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 
 from dc2.parameters import check_integer
 
-__all__ = ["Block", "Source", "rows_per_block"]
+__all__ = ["Block", "DeferredRows", "Source", "rows_per_block"]
+
+
+class DeferredRows(Protocol):
+    """Rows that become a matrix when they are asked for, by whoever needs it: often only a few of them are."""
+
+    def __len__(self) -> int: ...
+
+    def matrix(self) -> NDArray[Any]:
+        """Return all rows."""
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows at some places."""
 
 
 @dataclass(frozen=True)
@@ -22,23 +34,37 @@ class Block:
     ----------
     start : int
         Global index of the block's first row.
-    X : ndarray of shape (rows, n_features), float32 or float64
-        The rows; may be a read-only or strided view.
-    weights : ndarray of shape (rows,), float64, or None
+    rows : ndarray of shape (n_rows, n_features), float32 or float64, or DeferredRows
+        The rows; an array may be a read-only or strided view.
+    weights : ndarray of shape (n_rows,), float64, or None
         The weights of the rows, where the source has any.
     extra : pyarrow.Table or None
         Columns that travel with the rows but are no features, such as ids to be written beside labels.
     """
 
     start: int
-    X: NDArray[Any]
+    rows: NDArray[Any] | DeferredRows
     weights: NDArray[np.float64] | None = None
     extra: Any | None = None
 
     @property
+    def X(self) -> NDArray[Any]:
+        """All rows as a matrix."""
+        return self.rows if isinstance(self.rows, np.ndarray) else self.rows.matrix()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
     def stop(self) -> int:
         """Global index after the block's last row."""
-        return self.start + len(self.X)
+        return self.start + self.n_rows
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows at some places of the block."""
+        return self.rows[places] if isinstance(self.rows, np.ndarray) else self.rows.take(places)
 
 
 @runtime_checkable

@@ -155,17 +155,47 @@ class FrameLayout:
         if self._weight is not None:
             weights = check_weights(piece.get_column(self._weight).to_numpy(), start=start)
         extra = piece.select(self._extra).to_arrow() if self._extra else None
-        return Block(start, self._matrix(piece), weights, extra)
+        return Block(start, _FrameRows(piece, self._names, self.dtype), weights, extra)
 
-    def _matrix(self, piece: Frame) -> NDArray[Any]:
-        if piece.implementation.is_pandas():
-            chosen = piece if piece.columns == self._names else piece.select(self._names)
-            if all(dtype == self.dtype for dtype in chosen.to_native().dtypes):
-                return chosen.to_numpy()  # pandas may hold such columns as one matrix: no copy then
-        X = np.empty((len(piece), self.n_features), self.dtype, order="F")
+
+class _FrameRows:
+    """Rows of a frame, converted when they are asked for."""
+
+    def __init__(self, frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> None:
+        self._frame: Frame | None = frame
+        self._matrix: NDArray[Any] | None = None
+        self._n_rows = len(frame)
+        self._names = names
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def matrix(self) -> NDArray[Any]:
+        if self._matrix is None:
+            assert self._frame is not None
+            self._matrix = _as_matrix(self._frame, self._names, self._dtype)
+            self._frame = None  # not both: a block has a budget
+        return self._matrix
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        if self._frame is None:
+            return self.matrix()[places]
+        X = np.empty((len(places), len(self._names)), self._dtype)
         for index, name in enumerate(self._names):
-            _fill(X[:, index], piece.get_column(name))
+            X[:, index] = self._frame.get_column(name).to_numpy()[places]
         return X
+
+
+def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if frame.implementation.is_pandas():
+        chosen = frame if frame.columns == names else frame.select(names)
+        if all(found == dtype for found in chosen.to_native().dtypes):
+            return chosen.to_numpy()  # pandas may hold such columns as one matrix: no copy then
+    X = np.empty((len(frame), len(names)), dtype, order="F")
+    for index, name in enumerate(names):
+        _fill(X[:, index], frame.get_column(name))
+    return X
 
 
 def as_frame(data: Any) -> Frame | None:
