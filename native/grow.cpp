@@ -85,11 +85,12 @@ public:
 
 private:
     void pad() {
-        store_.assign(X_.rows * padded_, T(0));
+        store_ = LineBuffer<T>(X_.rows * padded_);
+        T* rows = store_.data();
         for (int64_t i = 0; i < X_.rows; ++i)
             for (int64_t j = 0; j < X_.width; ++j)
-                store_[i * padded_ + j] = X_.data[i * X_.row_step + j * X_.column_step];
-        X_ = {store_.data(), X_.rows, X_.width, padded_, 1, true};
+                rows[i * padded_ + j] = X_.data[i * X_.row_step + j * X_.column_step];
+        X_ = {rows, X_.rows, X_.width, padded_, 1, true};
     }
 
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[order_[i]]; }
@@ -326,7 +327,7 @@ private:
     }
 
     Matrix<T> X_;
-    std::vector<T> store_;
+    LineBuffer<T> store_;
     const double* weights_;
     const GrowOptions& options_;
     const Kernels<T>& loops_;

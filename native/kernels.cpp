@@ -264,25 +264,24 @@ template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
     constexpr int64_t kRun = 32;  // rows walk the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
-    T* buffer = new T[(job.X.in_lanes ? 1 : kRun) * padded]();
-    T* zeros = new T[padded]();
+    LineBuffer<T> buffer((job.X.in_lanes ? 0 : kRun) * padded), zeros(padded);
     int32_t at[kRun];
     int64_t bad = 0;
     for (int64_t first = 0; first < job.X.rows; first += kRun) {
         const int64_t count = job.X.rows - first < kRun ? job.X.rows - first : kRun;
-        const T* run = buffer;
+        const T* run = buffer.data();
         int64_t step = padded;
         if (job.X.in_lanes) {
             run = job.X.data + first * job.X.row_step;
             step = job.X.row_step;
         } else {
-            copy_run(job.X, first, count, padded, buffer);
+            copy_run(job.X, first, count, padded, buffer.data());
         }
         // The root's projection is not finite exactly where the row is not, or is too large to be worked with.
         bool walking = false;
         for (int64_t r = 0; r < count; ++r) {
             if (job.nodes == 0) {
-                bad += !(dot<T, Chunks>(run + r * step, zeros, chunks) == 0);
+                bad += !(dot<T, Chunks>(run + r * step, zeros.data(), chunks) == 0);
                 at[r] = ~0;
                 continue;
             }
@@ -316,24 +315,21 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             }
         }
     }
-    delete[] buffer;
-    delete[] zeros;
     return bad;
 }
 
 template <class T, int Chunks>
 static void project_rows(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out) {
     const int64_t padded = padded_width(X.width), chunks = padded / kLanes;
-    T* buffer = new T[padded]();
+    LineBuffer<T> buffer(padded);
     for (int64_t i = 0; i < count; ++i) {
         const T* x = X.data + rows[i] * X.row_step;
         if (!X.in_lanes) {
-            copy_row(X, rows[i], buffer);
-            x = buffer;
+            copy_row(X, rows[i], buffer.data());
+            x = buffer.data();
         }
         out[i] = dot<T, Chunks>(x, v, chunks);
     }
-    delete[] buffer;
 }
 
 // Narrow rows, up to 32 columns, get loops of known length.

@@ -9,6 +9,27 @@ constexpr int64_t kLanes = 8;
 
 inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
+// Zeros that begin where a cache line does, so that a chunk of eight lanes lies in one line.
+template <class T>
+class LineBuffer {
+public:
+    LineBuffer() : memory_(nullptr) {}
+    explicit LineBuffer(int64_t count) : memory_(new char[count * sizeof(T) + kLine]()) {}
+    ~LineBuffer() { delete[] memory_; }
+    LineBuffer(const LineBuffer&) = delete;
+    LineBuffer& operator=(LineBuffer&& other) noexcept {
+        char* mine = memory_;
+        memory_ = other.memory_;
+        other.memory_ = mine;
+        return *this;
+    }
+    T* data() { return reinterpret_cast<T*>(memory_ + (kLine - reinterpret_cast<uintptr_t>(memory_) % kLine) % kLine); }
+
+private:
+    static constexpr int64_t kLine = 64;
+    char* memory_;
+};
+
 // A matrix of any layout: steps are in elements. `in_lanes`: each row lies together, followed by zeros up to a whole
 // number of lanes, so that loops may read it where it is.
 template <class T>

@@ -127,12 +127,11 @@ Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Array<T, N>(kept->data(), shape, owner);
 }
 
-// Rows of eight-lane chunks: as they are where the width fits, else a padded copy held in `store`.
+// Rows of eight-lane chunks, held in `store`.
 template <class T>
-const T* padded(const In2<T>& rows, std::vector<T>& store) {
+const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
     const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
-    if (width == wide) return rows.data();
-    store.assign(count * wide, T(0));
+    store = LineBuffer<T>(count * wide);
     for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
     return store.data();
 }
@@ -190,7 +189,8 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T
     job.near_distances = pointer(near_distances);
     job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
     nb::gil_scoped_release released;
-    std::vector<T> padded_directions, padded_centres, gaps_in_fours;
+    LineBuffer<T> padded_directions, padded_centres;
+    std::vector<T> gaps_in_fours;
     std::vector<int32_t> shortlist_in_fours;
     job.shortlist = shortlist ? in_fours<int32_t>(*shortlist, shortlist_in_fours) : nullptr;
     job.gaps = shortlist ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;

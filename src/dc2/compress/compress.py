@@ -94,11 +94,10 @@ def place_cuts(
     router = Router(trees, centres, deal_seed=deal_seed, scaling=scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
-        router = with_shortlist(router, SHORTLIST)
+        router = with_shortlist(router, SHORTLIST, n_threads)
         for _ in range(plan.refine):
-            router = with_shortlist(
-                replace(router, centres=_means(router, sample, reach, n_threads)), SHORTLIST
-            )
+            refined = replace(router, centres=_means(router, sample, reach, n_threads))
+            router = with_shortlist(refined, SHORTLIST, n_threads)
     return router, sample, reach
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from dc2.compress.sums import Sums
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.trees.tree import RPTree, raise_unusable
 
-SHORTLIST_ROWS = 1024  # signatures compared with all others at a time
+SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,20 +165,23 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
 
 
-def with_shortlist(router: Router, n_near: int) -> Router:
+def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own."""
     centres = router.centres.astype(np.float64)
     centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     n_near = min(n_near, len(centres))
     shortlist = np.empty((len(centres), n_near), np.int32)
     gaps = np.empty((len(centres), n_near))
-    for start in range(0, len(centres), SHORTLIST_ROWS):
+
+    def fill(start: int) -> None:
         own = np.arange(start, min(start + SHORTLIST_ROWS, len(centres)))
-        with threadpool_limits(limits=1):
-            distances = euclidean_distances(centred[own], centred)
+        distances = euclidean_distances(centred[own], centred)
         distances[own - start, own] = -1.0  # a leaf's own signature comes first, also among duplicates
         shortlist[own] = _smallest_first(distances, n_near)
         gaps[own] = np.take_along_axis(distances, shortlist[own], axis=1)
+
+    with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+        list(pool.map(fill, range(0, len(centres), SHORTLIST_ROWS)))
     # Rounding of coordinates, of the distances above and of squares near 0 may hide or add so much:
     eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
     longest = np.sqrt(centres.shape[1]) * np.abs(centres).max()

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
 from threadpoolctl import threadpool_limits
 
 from dc2.engines.threads import usable_threads
 from dc2.kernels.rpf import rpf_similarity
 from dc2.spectral.affinity import NEGLIGIBLE, normalized_affinity
 
-BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15)
+BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
 FALLBACK = 0.04
 WEAK = 0.1  # a relative gap below this says nothing
 GOOD_ENOUGH = 0.5  # of the largest relative gap
@@ -62,9 +61,9 @@ def spectra(
 
     def leading(bandwidth: float) -> NDArray[np.float64]:
         affinity = normalized_affinity(rpf_similarity(counts, n_trees, bandwidth), weights)
-        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster.
-        found = eigvalsh(affinity, driver="evd", overwrite_a=True, check_finite=False)
-        return np.asarray(found[::-1][:n_eigenvalues], np.float64)
+        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
+        # SciPy's holds the interpreter's lock and lets only one thread work.
+        return np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues]
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
         return Spectra(np.array(BANDWIDTHS), np.stack(list(pool.map(leading, BANDWIDTHS))))
