@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
-from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
@@ -16,7 +15,7 @@ from dc2.compress import Compressor, Signatures
 from dc2.errors import InputTypeError
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
-from dc2.learn.rows import block_bytes_for, stacked, whole
+from dc2.learn.rows import answered, in_container, whole
 from dc2.sources import Source
 from dc2.sources.estimator import source_for
 
@@ -104,8 +103,7 @@ class Answers:
             transformed = self._through_signatures(X, self._embedding)
         else:
             transformed = self._by_estimator("transform", X, params)
-        by_block = isinstance(transformed, Iterator)
-        return transformed if by_block else _wrap_data_with_container("transform", transformed, X, self)
+        return in_container(transformed, X, self)
 
     @available_if(_transforms)
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -128,8 +126,7 @@ class Answers:
         if own in (ClassifierMixin.score, RegressorMixin.score):
             # scikit-learn's score by what self predicts: through our predict, which keeps to the budget of memory.
             return float(own(self, X, y, **routed(self, "score", params)))
-        rows = self._scaled(whole(source))
-        return float(self.estimator_.score(rows, y, **routed(self, "score", params)))
+        return float(self._method("score")(whole(source), y, **routed(self, "score", params)))
 
     @available_if(_transforms)
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -148,13 +145,13 @@ class Answers:
 
     def _by_estimator(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         check_is_fitted(self)
-        answer = getattr(self.estimator_, method)
+        answer = self._method(method)
         if params:
-            return answer(self._scaled(whole(self._in_memory(X))), **routed(self, method, params))
+            return answer(whole(self._in_memory(X)), **routed(self, method, params))
         source = source_for(self, X, reset=False)
-        budget = block_bytes_for(source, len(self.signatures_), self.compressors_[0].block_bytes)
-        blocks = (answer(self._scaled(block.X)) for block in source.blocks(budget))
-        return stacked(list(blocks)) if source.in_memory else blocks
+        points, compressor = self.signatures_.points, self.compressors_[0]
+        # One thread: an estimator may have its own, and need not be safe in several.
+        return answered(source, answer, points, len(points), 1, compressor.block_bytes, compressor.verbose)
 
     def _in_memory(self, X: Any) -> Source:
         source = source_for(self, X, reset=False)
@@ -165,7 +162,10 @@ class Answers:
             )
         return source
 
-    def _scaled(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return rows as the estimator saw signatures: scaled if the compressor scales."""
+    def _method(self, name: str) -> Callable[..., Any]:
+        """Return a method of the estimator that takes rows as they are, though it saw signatures scaled."""
+        method: Callable[..., Any] = getattr(self.estimator_, name)
         scaling = self.compressors_[0].router_.scaling
-        return X if scaling is None else scaling.apply(X)
+        if scaling is None:
+            return method
+        return lambda X, *args, **params: method(scaling.apply(X), *args, **params)

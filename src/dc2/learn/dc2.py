@@ -44,8 +44,8 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         - a classifier (`SVC`, ...): rows are compressed within each class;
         - a transformer (`KernelPCA`, `Isomap`, ...): rows are transformed by the estimator or, where it cannot
           (`SpectralEmbedding`), through their signature;
-        - one of `LabelSpreading`, `LabelPropagation` and `SelfTrainingClassifier`: rows with target -1 are not
-          labelled; they are compressed too, and spread the labels of the others;
+        - one of `LabelSpreading`, `LabelPropagation` and `SelfTrainingClassifier`, also in a pipeline: rows with target
+          -1 are not labelled; they are compressed too, and spread the labels of the others;
         - anything else that learns without a target, such as `OneClassSVM` or `KernelDensity`.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor(populate="nearest")``, with 1000 signatures.
@@ -84,7 +84,9 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     Costs one compression, and the estimator's time for as many rows as there are signatures. Answers by the estimator
     itself are given block by block, so that the kernel between rows and signatures never exceeds the compressor's
     `block_bytes`; with keyword arguments (such as ``return_std=True``) it gets all rows at once. For rows that are
-    not in memory `predict`, `transform` and the like return an iterator over blocks.
+    not in memory `predict`, `transform` and the like return an iterator over blocks; for Dask collections an array
+    that is computed when asked for, where the rows are. Only to compress each class apart do rows of Dask
+    collections come here, chunk by chunk, in two passes per class.
 
     Examples
     --------
@@ -117,9 +119,9 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, data frame, path, list of paths, glob, callable or Source
+        X : array-like, data frame, path, list of paths, glob, callable, Dask collection or Source
             The rows.
-        y : array-like of shape (n_rows,) or, for regressors that take it, (n_rows, n_outputs)
+        y : array-like or Dask collection, of shape (n_rows,) or, for regressors that take it, (n_rows, n_outputs)
             The targets; ignored by estimators that learn without.
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.

@@ -5,25 +5,22 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress import Compressor
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
-from dc2.learn.rows import block_bytes_for, stacked
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
+from dc2.learn.row_features import RowFeatures
 from dc2.parameters import check_choice, check_integer
-from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources import Block
-from dc2.sources.estimator import source_for
+from dc2.random import RandomStateLike
 from dc2.trees import RPForest
 from dc2.trees.forest import forest_leaf_size
 
 __all__ = ["RPFFeatures"]
 
 
-class RPFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RPFFeatures(RowFeatures):
     """Sparse leaf indicators: a linear model on them is a kernel machine on the share kernel.
 
     A forest of T random trees is grown; a row becomes the indicators of its T leaves, divided by sqrt(T). With Z the
@@ -59,8 +56,9 @@ class RPFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Notes
     -----
-    `transform` takes O(T log(n_points) d) time and 8 T (float32) or 12 T (float64) bytes per row. For rows that are
-    not in memory it is an iterator over blocks of features.
+    `transform` takes O(T log(n_points) d) time and 8 T (float32) or 12 T (float64) bytes per row, in a CSR matrix. For
+    rows that are not in memory it is an iterator over such blocks; for Dask collections an array of them, computed when
+    asked for.
 
     Examples
     --------
@@ -99,57 +97,33 @@ class RPFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> RPFFeatures:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : array-like, data frame, path, list of paths, glob, callable or Source
-            The rows.
-        y : ignored
-        sample_weight : array-like of shape (n_rows,), str or None
-            Weights, or the name of the column that holds them.
-        """
+    def _checked_compressor(self, seeds: SeedSequence) -> Compressor:
         check_integer("n_trees", self.n_trees, low=1)
         check_integer("n_points", self.n_points, low=1)
         check_choice("grow_on", self.grow_on, ("signatures", "sample"))
         forest_leaf_size(self.leaf_size, 1)
-        point_seeds, forest_seeds = seed_sequence(self.random_state).spawn(2)
-        compressor = Compressor(
+        (own_seeds,) = seeds.spawn(1)
+        return Compressor(
             self.n_points, signature="centroid" if self.grow_on == "signatures" else "member",
-            n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=point_seeds, verbose=self.verbose,
+            n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=own_seeds, verbose=self.verbose,
         )  # fmt: skip
-        source = source_for(self, X, reset=True, sample_weight=sample_weight)
-        self.compressor_ = compressor.fit(source)
-        self.forest_ = RPForest.grow(
-            self.compressor_.signatures_.points,
-            self.n_trees,
-            self.leaf_size,
-            n_jobs=self.n_jobs,
-            rng=forest_seeds,
-        )
-        return self
 
-    def transform(self, X: Any) -> Any:
-        """Return a CSR matrix of shape (n_rows, n_leaves); blocks of them for rows not in memory."""
-        check_is_fitted(self)
-        source = source_for(self, X, reset=False)
-        budget = block_bytes_for(source, 2 * self.forest_.n_trees, self.block_bytes)
-        engine = engine_for(source, self.n_jobs, budget, self.verbose)
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
+        (own_seeds,) = seeds.spawn(1)
+        self.forest_ = RPForest.grow(points, self.n_trees, self.leaf_size, n_jobs=self.n_jobs, rng=own_seeds)
+
+    def _features(self, X: NDArray[Any]) -> Any:
         first = self._first_leaves()
-        value = np.sqrt(1.0 / self.forest_.n_trees).astype(source.dtype)
+        leaves = self.forest_.apply(X).T + first[:-1]  # each row's leaves in the order of its features
+        value = np.sqrt(1.0 / self.forest_.n_trees).astype(X.dtype)
+        ends = np.arange(len(leaves) + 1) * self.forest_.n_trees
+        return sparse.csr_matrix(
+            (np.full(leaves.size, value), leaves.ravel(), ends), shape=(len(leaves), int(first[-1]))
+        )
 
-        def indicators(block: Block) -> Any:
-            leaves = (
-                self.forest_.apply(block.X).T + first[:-1]
-            )  # each row's leaves in the order of its features
-            ends = np.arange(len(leaves) + 1) * self.forest_.n_trees
-            return sparse.csr_matrix(
-                (np.full(leaves.size, value), leaves.ravel(), ends), shape=(len(leaves), int(first[-1]))
-            )
-
-        blocks = engine.map(indicators, source, stage="transform")
-        return stacked(list(blocks)) if source.in_memory else blocks
+    @property
+    def _width(self) -> int:
+        return 2 * self.forest_.n_trees
 
     def _first_leaves(self) -> Any:
         """Return the number of each tree's first leaf, and of leaves in all."""
@@ -158,8 +132,3 @@ class RPFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @property
     def _n_features_out(self) -> int:
         return int(self._first_leaves()[-1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

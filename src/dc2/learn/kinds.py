@@ -86,5 +86,7 @@ def _check_answers(estimator: Any, name: str) -> None:
 
 
 def _is_semi_supervised(estimator: Any) -> bool:
-    """Only these read -1 as "not labelled"; to any other classifier it is a class like the rest."""
-    return any(base.__module__.startswith("sklearn.semi_supervised") for base in type(estimator).__mro__)
+    """Only these read -1 as "not labelled", also in a pipeline or a search; to any other it is a class like any."""
+    inner = [estimator, *estimator.get_params().values()]
+    bases = (base for part in inner for base in type(part).__mro__)
+    return any(base.__module__.startswith("sklearn.semi_supervised") for base in bases)

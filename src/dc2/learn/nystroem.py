@@ -5,26 +5,22 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from dc2.compress import Compressor
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
+from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.errors import ParameterError
-from dc2.learn.rows import block_bytes_for, stacked
+from dc2.learn.row_features import RowFeatures
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike
-from dc2.sources import Block
-from dc2.sources.estimator import source_for
 
 __all__ = ["SignatureNystroem"]
 
 
-class SignatureNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SignatureNystroem(RowFeatures):
     """Kernel features with signatures as landmarks: linear models become kernel machines on all rows.
 
     All rows are compressed to signatures S; a row x becomes the features K(x, S) U / sqrt(L), K(S, S) = U L U' being
@@ -69,7 +65,8 @@ class SignatureNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     -----
     With m signatures `fit` takes one compression and O(m^2 d + m^3); `transform` O(m d + m^2) per row. Kernels are
     computed in float64, because eigenvalues down to 1e-13 of the largest are used; features have the dtype of the
-    rows. `transform` of rows that are not in memory is an iterator over blocks of features, for `partial_fit`.
+    rows. `transform` of rows that are not in memory is an iterator over blocks of features, for `partial_fit`; of Dask
+    collections an array that is computed when asked for.
 
     Examples
     --------
@@ -119,53 +116,28 @@ class SignatureNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> SignatureNystroem:
-        """Compress all rows to landmarks.
-
-        Parameters
-        ----------
-        X : array-like, data frame, path, list of paths, glob, callable or Source
-            The rows.
-        y : ignored
-        sample_weight : array-like of shape (n_rows,), str or None
-            Weights, or the name of the column that holds them.
-        """
+    def _checked_compressor(self, seeds: SeedSequence) -> Compressor:
         self._check_kernel()
         check_integer("n_components", self.n_components, low=1)
-        compressor = Compressor(
+        return Compressor(
             self.n_components, sharpen=self.sharpen, populate=self.populate, sample_size=self.sample_size,
-            n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=self.random_state, verbose=self.verbose,
+            n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=seeds, verbose=self.verbose,
         )  # fmt: skip
-        source = source_for(self, X, reset=True, sample_weight=sample_weight)
-        self.compressor_ = compressor.fit(source)
-        self.components_ = self.compressor_.signatures_.points
-        self.normalization_, self.eigenvalues_ = inverse_root(self._kernel(self.components_))
-        return self
 
-    def transform(self, X: Any) -> Any:
-        """Return the features of each row, of shape (n_rows, n_features_out); blocks for rows not in memory."""
-        check_is_fitted(self)
-        source = source_for(self, X, reset=False)
-        budget = block_bytes_for(source, len(self.components_), self.block_bytes)
-        engine = engine_for(source, self.n_jobs, budget, self.verbose)
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
+        self.components_ = points
+        self.normalization_, self.eigenvalues_ = inverse_root(self._kernel(points))
 
-        def features(block: Block) -> NDArray[Any]:
-            return np.asarray(self._kernel(block.X) @ self.normalization_, dtype=source.dtype)
+    def _features(self, X: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._kernel(X) @ self.normalization_, dtype=X.dtype)
 
-        blocks = engine.map(features, source, stage="transform")
-        if not source.in_memory:
-            return blocks
-        with threadpool_limits(limits=1):  # the engine's threads share the cores already
-            return stacked(list(blocks))
+    @property
+    def _width(self) -> int:
+        return len(self.components_)
 
     @property
     def _n_features_out(self) -> int:
         return int(self.normalization_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
         params = dict(self.kernel_params or {})

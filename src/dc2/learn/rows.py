@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils._set_output import _wrap_data_with_container
 
+from dc2.engines import Verbose, engine_for
 from dc2.errors import InputError
 from dc2.sources import Block, Source
 
-__all__ = ["SelectedRows", "block_bytes_for", "stacked", "weights_of", "whole"]
+__all__ = ["SelectedRows", "answered", "check_length", "in_container", "weights_of", "whole"]
 
 
 class SelectedRows:
@@ -77,10 +80,62 @@ def stacked(parts: list[Any]) -> Any:
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
-def block_bytes_for(source: Source, width: int, budget: int) -> int:
-    """Return the bytes of a block whose rows stay within a budget even as rows of `width` float64 numbers.
+def answered(
+    source: Source,
+    answer: Callable[[NDArray[Any]], Any],
+    example: NDArray[Any],
+    width: int,
+    n_jobs: int | None,
+    budget: int,
+    verbose: Verbose,
+) -> Any:
+    """Return the answer for every row of a source.
 
-    A kernel between a block and a thousand signatures is larger than the block: it is what must fit.
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    answer : callable
+        Takes rows and returns an array or a sparse matrix with as many.
+    example : ndarray of shape (n, n_features)
+        Rows that have an answer: its dtype and width must be known before lazy answers are computed.
+    width : int
+        How many float64 numbers a row takes up while it is answered. A kernel between a block and a thousand
+        signatures is larger than the block: it is what must fit.
+    n_jobs, verbose
+        As everywhere.
+    budget : int
+        Bytes that the rows answered at a time may take up.
+
+    Returns
+    -------
+    ndarray, sparse matrix, iterator over them, or dask.array.Array
+        An iterator over blocks where rows are not in memory; an array that is computed when asked where they live on
+        a cluster.
     """
     rows = max(1, budget // (8 * max(width, source.n_features)))
-    return rows * source.n_features * source.dtype.itemsize
+    in_parts = _InParts(answer, rows)
+    lazy = getattr(source, "lazy", None)
+    if lazy is not None:
+        return lazy(in_parts, answer(example[:1].astype(source.dtype, copy=False)))
+    engine = engine_for(source, n_jobs, rows * source.n_features * source.dtype.itemsize, verbose)
+    blocks = engine.map(in_parts, source, stage="populate")
+    return stacked(list(blocks)) if source.in_memory else blocks
+
+
+@dataclass(frozen=True, eq=False)
+class _InParts:
+    """Answers for blocks of any size, since the chunks of a cluster may be large: some rows at a time."""
+
+    answer: Callable[[NDArray[Any]], Any]
+    rows: int
+
+    def __call__(self, block: Block) -> Any:
+        parts = range(0, len(block.X), self.rows)
+        return stacked([self.answer(block.X[first : first + self.rows]) for first in parts])
+
+
+def in_container(features: Any, X: Any, owner: Any) -> Any:
+    """Put features into what the owner's `set_output` asks for; blocks and lazy arrays stay what they are."""
+    in_memory = isinstance(features, np.ndarray) or sparse.issparse(features)
+    return _wrap_data_with_container("transform", features, X, owner) if in_memory else features

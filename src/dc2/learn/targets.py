@@ -50,6 +50,7 @@ def teach(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: signatures get their "
             "targets from it."
         )
+    y = np.asarray(y) if hasattr(y, "__dask_graph__") else y  # computed once
     if kind is Kind.REGRESSOR or (
         kind is Kind.TRANSFORMER and type_of_target(y, input_name="y").startswith("continuous")
     ):

@@ -1,0 +1,94 @@
+"""Rows to features, a few at a time, by what the signatures of all rows have taught."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from dc2.compress import Compressor
+from dc2.engines import Verbose
+from dc2.learn.rows import answered, in_container
+from dc2.random import RandomStateLike, seed_sequence
+from dc2.sources.estimator import source_for
+
+__all__ = ["RowFeatures"]
+
+
+class RowFeatures(  # type: ignore[call-arg]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None
+):
+    """`fit` and `transform` of the kernel features; what is learnt from signatures is left to each of them.
+
+    `set_output` is not left to scikit-learn, which would wrap blocks and lazy arrays as well.
+    """
+
+    n_jobs: int | None
+    block_bytes: int
+    random_state: RandomStateLike
+    verbose: Verbose
+    compressor_: Compressor
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Compress all rows, and learn from their signatures.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable, Dask collection or Source
+            The rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them.
+        """
+        seeds = seed_sequence(self.random_state)
+        compressor = self._checked_compressor(seeds)
+        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        self.compressor_ = compressor.fit(source)
+        self._learn(self.compressor_.signatures_.points, seeds)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of each row, of shape (n_rows, n_features_out).
+
+        For rows that are not in memory it is an iterator over blocks of features; for Dask collections an array that
+        is computed when asked for.
+        """
+        check_is_fitted(self)
+        source = source_for(self, X, reset=False)
+        points = self.compressor_.signatures_.points
+        with threadpool_limits(limits=1):  # the engine's threads share the cores already
+            features = answered(
+                source, self._features, points, self._width, self.n_jobs, self.block_bytes, self.verbose
+            )
+        return in_container(features, X, self)
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit, and return the features of the same rows."""
+        return self.fit(X, y, **params).transform(X)
+
+    @abstractmethod
+    def _checked_compressor(self, seeds: SeedSequence) -> Compressor:
+        """Check the parameters, and return the compressor that makes the signatures."""
+
+    @abstractmethod
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
+        """Learn from the signatures what `_features` needs."""
+
+    @abstractmethod
+    def _features(self, X: NDArray[Any]) -> Any:
+        """Return the features of some rows, in the dtype of the rows."""
+
+    @property
+    @abstractmethod
+    def _width(self) -> int:
+        """How many float64 numbers a row takes up while its features are made."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
