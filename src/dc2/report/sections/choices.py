@@ -28,12 +28,20 @@ def section(facts: Facts) -> Section | None:
     bandwidths = getattr(facts.model, "bandwidth_path_", None)
     if bandwidths is None and numbers is None:
         return None
-    body = join(
-        None if numbers is None else join(_numbers_words(facts, numbers), _numbers_curve(facts, numbers)),
-        None if bandwidths is None else join(BANDWIDTH_WORDS, _bandwidth_curve(facts, bandwidths)),
-    )
+    parts: list[Html] = []
+    if numbers is not None:
+        taken = facts.clusters.n_clusters
+        parts += [
+            _numbers_words(facts, numbers),
+            _curve(numbers, "n_clusters", "number of clusters", taken, whole_x=True),
+        ]
+    if bandwidths is not None:
+        parts += [
+            BANDWIDTH_WORDS,
+            _curve(bandwidths, "bandwidth", "bandwidth", facts.model.bandwidth_, x_log=True),
+        ]
     lead = "Several values were tried. The score says how clearly the clusters stand apart with each."
-    return Section("What was tried", lead, body)
+    return Section("What was tried", lead, join(*parts))
 
 
 def _numbers_words(facts: Facts, path: Mapping[str, Any]) -> Html:
@@ -51,29 +59,15 @@ def _numbers_words(facts: Facts, path: Mapping[str, Any]) -> Html:
     )
 
 
-def _numbers_curve(facts: Facts, path: Mapping[str, Any]) -> Html:
-    taken = facts.clusters.n_clusters
+def _curve(path: Mapping[str, Any], key: str, name: str, taken: Any, **axis: bool) -> Html:
+    """Return the score of every value that was tried, with a mark at the one taken."""
     return figure(
         chart(
-            [Series(path["n_clusters"], path["score"], "number of clusters")],
-            alt=f"Score of each number of clusters; {taken} was taken.",
-            x_title="number of clusters",
+            [Series(path[key], path["score"], name)],
+            alt=f"Score of each {name}; {number(taken)} was taken.",
+            x_title=name,
             y_title="score (higher is better)",
-            whole_x=True,
-            marks=[Mark(taken, f"taken: {taken}")],
-        )
-    )
-
-
-def _bandwidth_curve(facts: Facts, path: Mapping[str, Any]) -> Html:
-    taken = facts.model.bandwidth_
-    return figure(
-        chart(
-            [Series(path["bandwidth"], path["score"], "bandwidth")],
-            alt=f"Score of each bandwidth; {number(taken)} was taken.",
-            x_title="bandwidth",
-            y_title="score (higher is better)",
-            x_log=True,
             marks=[Mark(taken, f"taken: {number(taken)}")],
+            **axis,
         )
     )
