@@ -1,14 +1,17 @@
-"""Progress on a terminal: one line per stage, with rows per second and the time left; silent in pipes."""
+"""Progress: told after every result; on a terminal one line per stage, with rows per second and the time left."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
 
 from dc2.engines.base import Progress
 
-__all__ = ["ProgressBar", "progress_for", "short_number", "time_in_words"]
+__all__ = ["ProgressBar", "progress_for", "reported", "short_number", "time_in_words"]
+
+R = TypeVar("R")
 
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWS = 0.1
@@ -18,6 +21,37 @@ CLEAR_LINE = "\r\x1b[2K"
 def progress_for(verbose: int | bool) -> Progress | None:
     """Return a bar if one is asked for and standard error is a terminal."""
     return ProgressBar(sys.stderr) if verbose and sys.stderr.isatty() else None
+
+
+def reported(
+    results: Iterable[tuple[int, R]], progress: Progress | None, stage: str, rows_total: int | None
+) -> Iterator[R]:
+    """Yield results, each of which comes with its number of rows, and tell after each how far the stage is.
+
+    A progress that has a ``close`` method is closed at the end, however it ends.
+
+    Examples
+    --------
+    >>> list(reported([(2, "a"), (1, "b")], lambda *news: print(*news), "compress", 3))
+    compress 0 3
+    compress 2 3
+    compress 3 3
+    ['a', 'b']
+    """
+    report = progress or (lambda stage, rows_done, rows_total: None)
+    rows_done = 0
+    try:
+        report(stage, 0, rows_total)
+        for rows, result in results:
+            rows_done += rows
+            report(stage, rows_done, rows_total)
+            yield result
+        if rows_done != rows_total:
+            report(stage, rows_done, rows_done)
+    finally:
+        close = getattr(progress, "close", None)
+        if close is not None:
+            close()
 
 
 class ProgressBar:

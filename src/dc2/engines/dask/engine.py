@@ -14,6 +14,7 @@ from dc2.engines.dask.gather import n_threads, results_in_order
 from dc2.engines.dask.graph import ChunkGraph
 from dc2.engines.dask.tasks import Work, batch_task, join_task
 from dc2.engines.dask.work import Job, Key
+from dc2.engines.progress import reported
 from dc2.sources.base import Block
 
 if TYPE_CHECKING:
@@ -71,18 +72,9 @@ class DaskEngine:
             Makes one result of a sequence of results of consecutive blocks.
         """
         job = Job(function, merge, source.reader)
-        report = self.progress or (lambda stage, rows_done, rows_total: None)
-        rows_done = 0
-        try:
-            report(stage, 0, source.n_rows)
-            for rows, results in run_job(job, source.graph, source.row_counts, stage):
-                rows_done += rows
-                report(stage, rows_done, source.n_rows)
-                yield from results
-        finally:
-            close = getattr(self.progress, "close", None)
-            if close is not None:
-                close()
+        results = run_job(job, source.graph, source.row_counts, stage)
+        for part in reported(results, self.progress, stage, source.n_rows):
+            yield from part
 
 
 def run_job(
