@@ -1,7 +1,10 @@
-"""What every test file shares: the folder of public data sets, threads, and hypothesis without a clock."""
+"""What test files share: the folder of public data sets, threads, hypothesis without a clock, and Dask's schedulers."""
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # Before NumPy is loaded: test processes that run side by side share the cores instead of fighting for them.
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -33,3 +36,31 @@ def data_dir() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"DC2_DATA={folder} is not a folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes of Dask; tests that use it run there, the others on Dask's threads."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    with (
+        # Dask moves rows to workers that idle, which is fair, but here they are counted.
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL) as local,
+        Client(local, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=["threads", "one thread", "two processes"])
+def scheduler(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each way in which Dask runs; the client, where it has one."""
+    import dask
+
+    if request.param == "two processes":
+        with request.getfixturevalue("cluster").as_current() as client:
+            yield client
+    else:
+        with dask.config.set(scheduler="threads" if request.param == "threads" else "sync"):
+            yield None

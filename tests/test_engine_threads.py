@@ -76,8 +76,7 @@ def test_never_more_than_n_jobs_plus_two_blocks_are_alive(n_jobs):
         time.sleep(0.0005)
         return block.start
 
-    for _ in ThreadEngine(n_jobs).map(keep, source, stage="compress"):
-        pass
+    assert len(list(ThreadEngine(n_jobs).map(keep, source, stage="compress"))) == 60
     gc.collect()
     assert source.most_alive <= n_jobs + 2
     assert source.alive == 0

@@ -114,7 +114,7 @@ def test_without_results_no_claim_gets_a_verdict(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_where_it_was_and_then_has_nothing_to_do(tmp_path: Path) -> None:
     class Interrupted(Exception):
-        pass
+        """Raised in the middle of a run."""
 
     said: list[str] = []
 
