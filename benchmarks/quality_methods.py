@@ -55,6 +55,11 @@ def methods() -> list[Method]:
             fits(lambda X, k, seed: RPFCluster(k, bandwidth=0.05, random_state=seed)),
             small_only,
         ),
+        Method(
+            "RPFCluster, ties",
+            fits(lambda X, k, seed: RPFCluster(k, similarity="ties", random_state=seed)),
+            lambda n, d, k: None if n >= 30_000 else "ties need many rows per signature",
+        ),
         Method("RPFCluster, auto k", fits(lambda X, k, seed: RPFCluster("auto", random_state=seed))),
         Method("RPFCluster, oracle b", oracle),
         Method("RPFCluster, paper", fits(paper)),

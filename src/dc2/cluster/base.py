@@ -314,15 +314,21 @@ def relative_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return relative
 
 
-def conquered_points(signatures: Signatures) -> NDArray[np.float32]:
-    """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums.
+def nearest_with_rows(signatures: Signatures) -> NDArray[np.intp]:
+    """Return for each signature itself, or where no row came to it the nearest that has rows.
 
-    Signatures that no row came to, left between clusters when rows walked to nearer ones, would be clusters of their
-    own; they take the place of the nearest signature that has rows.
+    Left between clusters when rows walked to nearer ones, a signature without rows would be a cluster of its own.
     """
-    points = signatures.points.astype(np.float64)
+    nearest = np.arange(len(signatures))
     filled, empty = np.flatnonzero(signatures.weights > 0), np.flatnonzero(signatures.weights <= 0)
     if len(filled) and len(empty):
-        points[empty] = points[filled[pairwise_distances_argmin(points[empty], points[filled])]]
+        points = signatures.points
+        nearest[empty] = filled[pairwise_distances_argmin(points[empty], points[filled])]
+    return nearest
+
+
+def conquered_points(signatures: Signatures) -> NDArray[np.float32]:
+    """Return points about their mean in float32: what conquer sees does not depend on the last bits of sums."""
+    points = signatures.points.astype(np.float64)[nearest_with_rows(signatures)]
     centred: NDArray[np.float32] = (points - points.mean(axis=0)).astype(np.float32)
     return centred

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.compress.router import Router
-
-TIES = 5
+from dc2.compress.ties import TIES, tie_weights
 
 
 def memberships(
@@ -17,14 +16,11 @@ def memberships(
 ) -> NDArray[np.float64]:
     """Return the share of each cluster among the nearest five signatures of each row, nearer ones counting more.
 
-    A tie weighs exp(-d^2 / mean d^2), the mean being over the row's own five.
+    See `tie_weights`.
     """
     ids, squared = router.nearest_few(X, TIES)
-    squared = squared.astype(np.float64)
-    scale = squared.mean(axis=1, keepdims=True)
-    ties = np.exp(-squared / np.where(scale > 0, scale, 1.0))
+    ties = tie_weights(squared)
     shares = np.zeros((len(X), n_clusters))
     for k in range(ids.shape[1]):
         shares[np.arange(len(X)), label_of_id[ids[:, k]]] += ties[:, k]
-    shares /= shares.sum(axis=1, keepdims=True)
     return shares

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import Seeds, SignatureClusterer, relative_weights
+from dc2.cluster.base import Seeds, SignatureClusterer, nearest_with_rows, relative_weights
 from dc2.cluster.membership import memberships
-from dc2.compress.compress import SHORTLIST, Compression, Plan, compress
+from dc2.compress.compress import Compression, Plan, compress, near
 from dc2.compress.compressor import make_plan
 from dc2.compress.populate import answered
-from dc2.compress.router import with_shortlist
+from dc2.compress.signatures import Signatures
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
@@ -48,6 +49,10 @@ class RPFCluster(SignatureClusterer):
         How rows become signatures; see `Compressor`. With the default ``populate="nearest"`` a row belongs to the
         signature nearest to it. ``cut="median", sharpen=0, sample_size=None, populate="leaf", forest_cut="median",
         forest_leaf_size=30, assign="ncut"`` is the paper.
+    similarity : {"rpf", "ties"}, default="rpf"
+        What makes two signatures alike: the rpf-kernel, or the rpf-kernel times the share of rows that lie near both.
+        "ties" is for many columns and many rows per signature (images: MNIST gains .03 of NMI); with less than about
+        30 rows per signature it sees holes that are none.
     n_trees : int, default=800
         Trees of the forest over the signatures.
     forest_leaf_size : float or "auto", default="auto"
@@ -59,7 +64,7 @@ class RPFCluster(SignatureClusterer):
         The paper's trees cut at the median.
     bandwidth : float or "auto", default="auto"
         The b of the similarity exp((s - 1) / b), s being the share of trees in which two signatures share a leaf.
-        Smaller sees finer structure. "auto" takes, of eight between 0.02 and 0.15, the largest whose relative
+        Smaller sees finer structure. "auto" takes, of six between 0.02 and 0.1, the largest whose relative
         eigengap after the k-th eigenvalue is at least half of the best (0.04 where no gap shows). The
         paper's beta is b * n_trees.
     assign : {"kmeans", "ncut"}, default="kmeans"
@@ -140,6 +145,7 @@ class RPFCluster(SignatureClusterer):
         populate: Literal["leaf", "nearest"] = "nearest",
         refine: int = 2,
         scale: Literal["standard", "robust", "unit"] | None = None,
+        similarity: Literal["rpf", "ties"] = "rpf",
         n_trees: int = 800,
         forest_leaf_size: float | Literal["auto"] = "auto",
         forest_cut: ForestCut = "mixed",
@@ -161,6 +167,7 @@ class RPFCluster(SignatureClusterer):
         self.populate = populate
         self.refine = refine
         self.scale = scale
+        self.similarity = similarity
         self.n_trees = n_trees
         self.forest_leaf_size = forest_leaf_size
         self.forest_cut = forest_cut
@@ -176,6 +183,12 @@ class RPFCluster(SignatureClusterer):
     def _check_parameters(self) -> None:
         self._check_common_parameters()
         self._plan()
+        check_choice("similarity", self.similarity, ("rpf", "ties"))
+        if self.similarity == "ties" and self.divide == "sampling" and self.n_partitions > 1:
+            raise ParameterError(
+                "similarity='ties' needs one tree over all rows, but divide='sampling' makes one per partition. Use "
+                "divide='projection'."
+            )
         check_integer("n_trees", self.n_trees, low=1)
         if not self._automatic(self.bandwidth):
             check_positive("bandwidth", self.bandwidth)
@@ -183,7 +196,7 @@ class RPFCluster(SignatureClusterer):
         check_choice("forest_cut", self.forest_cut, FOREST_CUTS)
 
     def _plan(self) -> Plan:
-        return make_plan(
+        plan = make_plan(
             self.n_signatures,
             None,
             self.n_partitions,
@@ -196,9 +209,31 @@ class RPFCluster(SignatureClusterer):
             self.sample_size,
             self.scale,
         )
+        return replace(plan, ties=self.similarity == "ties")
 
     def _compress(self, source: Source, engine: Engine, seeds: Seeds) -> Compression:
-        return compress(source, engine, self._plan(), seeds.compress, usable_threads(self.n_jobs))
+        compression = compress(source, engine, self._plan(), seeds.compress, usable_threads(self.n_jobs))
+        self._shared_rows = compression.shared_rows
+        if self._shared_rows is not None:
+            alive = nearest_with_rows(compression.signatures)
+            self._shared_rows = self._shared_rows[np.ix_(alive, alive)]
+        return compression
+
+    def fit_signatures(self, signatures: Signatures) -> Self:
+        """Conquer signatures that were compressed elsewhere; `predict` then labels rows by the signature nearest.
+
+        Parameters
+        ----------
+        signatures : Signatures
+            Such as the merged signatures of several sites. ``signature_labels_`` has their labels in this order, so
+            that each site can label its rows with its own compressor.
+        """
+        if self.similarity == "ties":
+            raise ParameterError(
+                "similarity='ties' looks at rows, and fit_signatures has none. Use similarity='rpf', or fit(X)."
+            )
+        self._shared_rows = None
+        return super().fit_signatures(signatures)
 
     def _fewest_clusters(self) -> int:
         if self._automatic(self.n_clusters):
@@ -245,7 +280,7 @@ class RPFCluster(SignatureClusterer):
             self.n_jobs,
         )
         result = spectral_clustering(
-            rpf_similarity(self._counts, self.n_trees, choice.bandwidth),
+            self._signature_similarity(choice.bandwidth),
             min(choice.n_clusters, n_points),
             assign=self.assign,
             weights=self._conquer_weights,
@@ -257,6 +292,13 @@ class RPFCluster(SignatureClusterer):
         self._set_or_drop("n_clusters_path_", choice.n_clusters_path)
         self._set_or_drop("n_clusters_confidence_", choice.confidence)
         return result
+
+    def _signature_similarity(self, bandwidth: float) -> NDArray[np.float64]:
+        """Return the similarity of every two signatures."""
+        similarity = rpf_similarity(self._counts, self.n_trees, bandwidth)
+        if self._shared_rows is not None:
+            similarity *= self._shared_rows
+        return similarity
 
     def _set_or_drop(self, name: str, value: Any) -> None:
         self.__dict__.pop(name, None)
@@ -322,9 +364,7 @@ class RPFCluster(SignatureClusterer):
                 "predict_proba needs one tree over all rows, but divide='sampling' made one per partition. Fit with "
                 "divide='projection'."
             )
-        router = (
-            self._router if self._router.shortlist is not None else with_shortlist(self._router, SHORTLIST)
-        )
+        router = near(self._router, usable_threads(self.n_jobs))
         label_of_id = self._label_of_id()
         n_clusters = int(label_of_id.max()) + 1
         return answered(

@@ -16,6 +16,7 @@ from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import SpareSums, Sums, grids
+from dc2.compress.ties import shared_rows
 from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
@@ -38,6 +39,7 @@ class Plan:
     populate: str
     refine: int
     scale: str | None = None
+    ties: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class Compression:
     signatures: Signatures
     ids: NDArray[np.int32] | None
     n_rows: int
+    shared_rows: NDArray[np.float32] | None = None
 
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:
@@ -59,7 +62,13 @@ def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_
     router, sample, reach = place_cuts(sample, plan, tree_seeds, deal_seed, n_threads)
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
     signatures = signatures_of(router, sums, sample, plan, sample_seed, n_threads)
-    return Compression(router, signatures, ids, sample.n_rows)
+    shared = shared_rows(near(router, n_threads), sample, n_threads) if plan.ties else None
+    return Compression(router, signatures, ids, sample.n_rows, shared)
+
+
+def near(router: Router, n_threads: int) -> Router:
+    """Return the router with shortlists, which it has or now gets."""
+    return router if router.shortlist is not None else with_shortlist(router, SHORTLIST, n_threads)
 
 
 def sample_rows_wanted(plan: Plan, n_features: int, dtype: np.dtype[Any], n_rows: int | None) -> int:

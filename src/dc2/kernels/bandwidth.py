@@ -63,7 +63,7 @@ def spectra(
         affinity = normalized_affinity(rpf_similarity(counts, n_trees, bandwidth), weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
         # SciPy's holds the interpreter's lock and lets only one thread work.
-        return np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues]
+        return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
         return Spectra(np.array(BANDWIDTHS), np.stack(list(pool.map(leading, BANDWIDTHS))))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from dc2.cluster import KASP, RASP, RPFCluster
 from dc2.cluster.base import conquered_points
 from dc2.kernels import GaussianKernel
-from dc2.kernels.rpf import rpf_similarity
 
 __all__ = ["signature_similarity"]
 
@@ -34,7 +33,7 @@ def signature_similarity(model: RPFCluster | RASP | KASP) -> NDArray[np.float64]
     (50, 50)
     """
     if isinstance(model, RPFCluster):
-        return rpf_similarity(model._counts, model.n_trees, model.bandwidth_)
+        return model._signature_similarity(model.bandwidth_)
     similarity: NDArray[np.float64] = (
         GaussianKernel(model.sigma).fit(conquered_points(model.signatures_)).similarity_
     )

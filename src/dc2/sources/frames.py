@@ -180,7 +180,8 @@ class _FrameRows:
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         if self._frame is None:
-            return self.matrix()[places]
+            chosen: NDArray[Any] = self.matrix()[places]
+            return chosen
         X = np.empty((len(places), len(self._names)), self._dtype)
         for index, name in enumerate(self._names):
             X[:, index] = self._frame.get_column(name).to_numpy()[places]
