@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from learning_data import Problem, problems, table, timed, write_section
@@ -123,6 +124,21 @@ def measure(problem: Problem, counts: list[int], n_exact: int) -> list[list[str]
     return rows
 
 
+def cost_by_rows(sizes: list[int], counts: list[int]) -> str:
+    """Return what K-means and signatures cost as rows grow, on the first set, and the ratio."""
+    problem = problems(sizes[-1], 1000)[0]
+    head = ["rows", "count", "k-means, CPU s", "signatures, nearest, CPU s", "ratio"]
+    rows = []
+    for size in sizes:
+        part = replace(problem, X=problem.X[:size])
+        for count in counts:
+            _, rival = timed(lambda part=part, count=count: METHODS["k-means"](part, count))
+            _, ours = timed(lambda part=part, count=count: METHODS["signatures, nearest"](part, count))
+            rows.append([f"{size:,}", str(count), f"{rival:.2f}", f"{ours:.2f}", f"1/{rival / ours:.0f}"])
+            print(problem.name, *rows[-1], sep="  ", flush=True)
+    return f"\n**Cost of landmarks by rows, {problem.name}**\n\n{table(head, rows)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rows and landmarks, in a minute")
@@ -148,6 +164,12 @@ def main() -> None:
         ]
         if options.write:  # after each set, so that a run that is cut short leaves what it has measured
             write_section("landmarks", "\n".join(text))
+    sizes, cost_counts = (
+        ([5_000, 10_000], [200]) if options.quick else ([20_000, 60_000, 200_000], [500, 1000])
+    )
+    text.append(cost_by_rows(sizes, cost_counts))
+    if options.write:
+        write_section("landmarks", "\n".join(text))
 
 
 if __name__ == "__main__":
