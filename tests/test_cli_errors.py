@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow")
 
 from dc2.cli import main
 from dc2.cluster import RPFCluster
+from dc2.compress import Compressor
 from dc2.sources.paths import FoundFile
 
 N = 400
@@ -239,6 +240,18 @@ def test_wrong_usage_ends_with_2(options: list[str], told: str, fails: Fails) ->
     # Typer draws a frame around its messages, which may break a line anywhere.
     said = re.sub(r"[^\w.,=' -]", "", fails("cluster", "rows.parquet", *options, code=2))
     assert told in re.sub(r"\s+", " ", said)
+
+
+def test_names_that_clash_are_refused_before_any_work(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_late(*arguments: Any, **keywords: Any) -> None:
+        raise AssertionError("the rows were worked on")
+
+    monkeypatch.setattr(RPFCluster, "fit", too_late)
+    monkeypatch.setattr(Compressor, "fit", too_late)
+    FRAME.rename(columns={"y": "dc2_weight"}).to_parquet("taken.parquet")
+    ids = ["--id", "y", "--label-column", "y"]
+    assert "--label-column" in fails("cluster", "rows.parquet", *QUICK, "-o", "l.csv", *ids, code=2)
+    assert "'dc2_weight'" in fails("compress", "taken.parquet", "-o", "s.csv", code=2)
 
 
 def test_an_unknown_command_ends_with_2(fails: Fails) -> None:

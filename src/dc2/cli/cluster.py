@@ -88,20 +88,14 @@ def cluster(
     from dc2.cluster import RPFCluster
 
     check_engine(engine, scheduler)
-    rows = Rows(
-        data,
-        options.split_names(columns),
-        options.split_names(drop),
-        options.split_names(id_columns),
-        weight,
-        engine,
-    )
+    ids = options.split_names(id_columns)
+    rows = Rows(data, options.split_names(columns), options.split_names(drop), ids, weight, engine)
     files = check_outputs(
         {"labels": output, "model": model, "report": report},
         force=force,
         inputs=[file.path for file in rows.files],
     )
-    check_labels_file(output, id_columns)
+    check_labels_file(output, ids, label_column)
     source = rows.to_fit()
     with workers(engine, scheduler, jobs), stage_bars() as progress:
         clusterer = RPFCluster(

@@ -1,6 +1,7 @@
 """``dc2 compress``: from files to signatures."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,18 +56,22 @@ def compress(
     from dc2.cli import summary
     from dc2.cli.failures import writing
     from dc2.cli.model_facts import variance_kept
-    from dc2.cli.outputs import check_labels_file, check_outputs
+    from dc2.cli.outputs import check_outputs
     from dc2.cli.progress import stage_bars
     from dc2.cli.rows import Rows
     from dc2.compress import Compressor
-    from dc2.output import write_labels
+    from dc2.output import check_output_path, write_labels
 
     rows = Rows(data, options.split_names(columns), options.split_names(drop), weight=weight)
     files = check_outputs(
         {"signatures": output, "model": model}, force=force, inputs=[file.path for file in rows.files]
     )
-    check_labels_file(output, ())
+    check_output_path(output)
     source = rows.to_fit()
+    names = source.feature_names or [f"x{index}" for index in range(source.n_features)]
+    for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
+        if name in names:
+            raise typer.BadParameter(f"The data has a column {name!r} already; leave it out with --drop.")
     with stage_bars() as progress:
         compressor = Compressor(
             signatures,
@@ -76,7 +81,7 @@ def compress(
             verbose=progress,
         ).fit(source)
     with writing(files["signatures"]):
-        write_labels(files["signatures"], [_table(compressor, source.feature_names)])
+        write_labels(files["signatures"], [_table(compressor, names)])
     if "model" in files:
         with writing(files["model"]):
             compressor.save(files["model"])
@@ -97,12 +102,9 @@ def compress(
     )
 
 
-def _table(compressor: Any, names: tuple[str, ...] | None) -> dict[str, Any]:
+def _table(compressor: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return the signatures as columns, in the units of the data."""
     signatures, scaling = compressor.signatures_, compressor.router_.scaling
     points = signatures.points if scaling is None else scaling.undo(signatures.points)
-    columns = dict(zip(names or [f"x{index}" for index in range(points.shape[1])], points.T, strict=True))
-    for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
-        if name in columns:
-            raise typer.BadParameter(f"The data has a column {name!r} already; leave it out with --drop.")
+    columns = dict(zip(names, points.T, strict=True))
     return {**columns, WEIGHT_COLUMN: signatures.weights, SPREAD_COLUMN: signatures.spread}

@@ -29,7 +29,6 @@ _IN_OPTION_WORDS = (
     ("n_jobs", "--jobs"),
     ("sample_weight", "the column of --weight"),
     ("Input X ", "The data "),
-    ("write the labels under another name", "name the labels with --label-column"),
 )
 
 

@@ -51,12 +51,16 @@ def check_outputs(
     return wanted
 
 
-def check_labels_file(path: Path | None, id_columns: Sequence[str]) -> None:
+def check_labels_file(path: Path | None, ids: Sequence[str], label_column: str) -> None:
     """Raise if labels, with ids beside them, cannot be written in the format that the file's name asks for."""
     from dc2.output import check_output_path
 
     if path is None:
         return
     check_output_path(path)
-    if path.suffix.lower() == ".npy" and id_columns:
+    if path.suffix.lower() == ".npy" and ids:
         raise typer.BadParameter("A .npy file holds labels alone; write .parquet to keep the --id columns.")
+    if label_column in ids:
+        raise typer.BadParameter(
+            f"The --id columns have a column {label_column!r} already; name the labels with --label-column."
+        )

@@ -35,11 +35,12 @@ def predict(
     from dc2.cli.rows import Rows
 
     clusterer = load_clusterer(model)
-    rows = Rows(data, options.split_names(columns), ids=options.split_names(id_columns))
+    ids = options.split_names(id_columns)
+    rows = Rows(data, options.split_names(columns), ids=ids)
     files = check_outputs(
         {"labels": output}, force=force, inputs=[str(model), *(file.path for file in rows.files)]
     )
-    check_labels_file(output, id_columns)
+    check_labels_file(output, ids, label_column)
     source = rows.like(getattr(clusterer, "feature_names_in_", None))
     with stage_bars() as progress:
         clusterer.set_params(n_jobs=jobs, verbose=progress)
