@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import ModelFileError, ParameterError
-from dc2.output import renamed_at_the_end
+from dc2.errors import ModelFileError
+from dc2.output import check_target, renamed_at_the_end
+from dc2.parameters import is_plain
 from dc2.versions import __version__
 
 __all__ = ["Header", "SaveMixin", "load", "read_header"]
@@ -211,13 +212,8 @@ def _damage_is_told(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    target = Path(path).expanduser()
-    if target.is_dir():
-        raise ParameterError(f"The model cannot be saved to {str(target)!r}: it is a folder.")
-    if not target.parent.is_dir():
-        raise ParameterError(f"The model cannot be saved to {str(target)!r}: there is no such folder.")
     with (
-        renamed_at_the_end(target) as temporary,
+        renamed_at_the_end(check_target(path, "A model")) as temporary,
         open(temporary, "xb") as sink,
         zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
@@ -238,15 +234,9 @@ def _parameters(model: Any) -> dict[str, Any]:
     """Return the parameters; one that cannot be written down has its default."""
     defaults = type(model)().get_params(deep=False)
     return {
-        name: value if _is_plain(value) else defaults[name]
+        name: value if is_plain(value) else defaults[name]
         for name, value in model.get_params(deep=False).items()
     }
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str | np.generic)
 
 
 def _imported(name: str, table: Mapping[str, str]) -> Any:

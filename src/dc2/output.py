@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dc2.errors import InputError, ParameterError
 from dc2.sources.paths import import_pyarrow
 
-__all__ = ["check_output_path", "renamed_at_the_end", "write_labels"]
+__all__ = ["check_output_path", "check_target", "renamed_at_the_end", "write_labels"]
 
 Labels = NDArray[Any] | Mapping[str, NDArray[Any]]
 
@@ -70,18 +70,31 @@ def check_output_path(path: str | os.PathLike[str]) -> Path:
     dc2.errors.ParameterError: Labels cannot be written to 'labels.xlsx': its suffix should be one of .parquet, \
 .arrow, .feather, .csv, .csv.gz, .npy.
     """
-    target = Path(path).expanduser()
-    suffix = _suffix(target)
+    suffix = _suffix(Path(path))
     if not suffix:
         raise ParameterError(
-            f"Labels cannot be written to {str(target)!r}: its suffix should be one of {', '.join(_WRITERS)}."
+            f"Labels cannot be written to {os.fspath(path)!r}: its suffix should be one of {', '.join(_WRITERS)}."
         )
-    if not target.parent.is_dir():
-        raise ParameterError(f"Labels cannot be written to {str(target)!r}: there is no such folder.")
-    if target.is_dir():
-        raise ParameterError(f"Labels cannot be written to {str(target)!r}: it is a folder.")
     if suffix != ".npy":
         import_pyarrow()
+    return check_target(path, "Labels")
+
+
+def check_target(path: str | os.PathLike[str], what: str) -> Path:
+    """Return the path if a file can be written there, else raise, saying what it was to hold.
+
+    Examples
+    --------
+    >>> check_target("no/such/folder/report.html", "A report")
+    Traceback (most recent call last):
+    ...
+    dc2.errors.ParameterError: A report cannot be written to 'no/such/folder/report.html': there is no such folder.
+    """
+    target = Path(path).expanduser()
+    if target.is_dir():
+        raise ParameterError(f"{what} cannot be written to {str(target)!r}: it is a folder; add a file name.")
+    if not target.parent.is_dir():
+        raise ParameterError(f"{what} cannot be written to {str(target)!r}: there is no such folder.")
     return target
 
 

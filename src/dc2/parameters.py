@@ -1,4 +1,4 @@
-"""Checks of parameters: each says the name, the value given, and what would do."""
+"""Parameters: checks that say the name, the value given, and what would do; and which values can be written down."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ import numpy as np
 
 from dc2.errors import ParameterError
 
-__all__ = ["check_choice", "check_integer", "check_positive", "check_random_directions"]
+__all__ = ["check_choice", "check_integer", "check_positive", "check_random_directions", "is_plain"]
 
 
 def check_integer(name: str, value: Any, low: int | None = None) -> int:
@@ -45,3 +45,16 @@ def check_random_directions(cut: Any, cuts: Sequence[str], sharpen: Any, n_candi
     check_choice("cut", cut, cuts)
     check_integer("sharpen", sharpen, low=0)
     check_integer("n_candidates", n_candidates, low=1)
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value can be written down as it is: a number, a text, None, or several of them.
+
+    Examples
+    --------
+    >>> is_plain((2, 10)), is_plain(np.random.default_rng())
+    (True, False)
+    """
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str | np.generic)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dc2.plots.fitted import FittedClusters
 
-__all__ = ["Profile", "cluster_profile", "level_word"]
+__all__ = ["LEVELS", "Profile", "cluster_profile", "level_word"]
 
 # From so many standard deviations on, a difference is called by the word.
 LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather high", "rather low"))

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dc2.output import check_target
 from dc2.plots.fitted import FittedClusters
 from dc2.report.facts import Facts
 from dc2.report.html import Html
 from dc2.report.numbers import count
-from dc2.report.page import check_page_path, page, write_page
+from dc2.report.page import page, write_page
 from dc2.report.sections import (
     choices,
     overview,
@@ -73,7 +74,7 @@ def write_report(
     ...     report.name, "Two moons" in report.read_text("utf-8")
     ('report.html', True)
     """
-    target = check_page_path(path)
+    target = check_target(path, "A report")  # before any work
     facts = Facts(model, FittedClusters.of(model), source_description)
     return write_page(target, cluster_page(facts, title))
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from dc2.errors import ParameterError
-from dc2.output import renamed_at_the_end
+from dc2.output import check_target, renamed_at_the_end
 from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 from dc2.report.html import Content, Html, paragraph, tag
 
-__all__ = ["Section", "check_page_path", "page", "write_page"]
+__all__ = ["Section", "page", "write_page"]
 
 # A report opens without any network, and a name in the data that looks like code stays a name.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -103,21 +102,9 @@ def page(
     return Html(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n")
 
 
-def check_page_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path if a page can be written there, else raise; call it before any work."""
-    target = Path(path).expanduser()
-    if target.is_dir():
-        raise ParameterError(
-            f"A report cannot be written to {str(target)!r}: it is a folder; add a file name."
-        )
-    if not target.parent.is_dir():
-        raise ParameterError(f"A report cannot be written to {str(target)!r}: there is no such folder.")
-    return target
-
-
 def write_page(path: str | os.PathLike[str], content: Html) -> Path:
     """Write a page; the file appears whole or not at all."""
-    target = check_page_path(path)
+    target = check_target(path, "A report")
     with renamed_at_the_end(target) as temporary:
         temporary.write_text(content, encoding="utf-8", newline="\n")
     return target

@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 __all__ = ["png_of_levels"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_PALETTE_OF_BYTES = (
-    8,
-    3,
-    0,
-    0,
-    0,
-)  # bits, colour type, and the only ways of compression, filtering and order
+# Bits, colour type, and the only ways of compression, filtering and order.
+_PALETTE_OF_BYTES = bytes([8, 3, 0, 0, 0])
 
 
 def png_of_levels(levels: NDArray[np.uint8], palette: Sequence[tuple[int, int, int]]) -> bytes:
@@ -42,7 +37,7 @@ def png_of_levels(levels: NDArray[np.uint8], palette: Sequence[tuple[int, int, i
     return b"".join(
         [
             _SIGNATURE,
-            _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, *_PALETTE_OF_BYTES)),
+            _chunk(b"IHDR", struct.pack(">II", width, height) + _PALETTE_OF_BYTES),
             _chunk(b"PLTE", bytes(part for colour in palette for part in colour)),
             _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
             _chunk(b"IEND", b""),

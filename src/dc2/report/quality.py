@@ -64,7 +64,7 @@ def weighted_silhouette(
     weights = np.maximum(weights, np.finfo(float).tiny)
     member = np.zeros((len(labels), k))
     member[np.arange(len(labels)), labels] = weights
-    totals = member.sum(axis=0)
+    totals, counts = member.sum(axis=0), np.bincount(labels, minlength=k)
     silhouettes, nearest = np.zeros(len(labels)), np.zeros(len(labels), np.intp)
     for start in range(0, len(labels), ROWS_AT_A_TIME):
         rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(labels)))
@@ -77,9 +77,8 @@ def weighted_silhouette(
         nearest[rows] = to_clusters.argmin(axis=1)
         outside = to_clusters.min(axis=1)
         larger = np.maximum(inside, outside)
-        alone = member[:, own].astype(bool).sum(axis=0) == 1
         silhouettes[rows] = np.divide(
-            outside - inside, larger, out=np.zeros(len(rows)), where=~alone & (larger > 0)
+            outside - inside, larger, out=np.zeros(len(rows)), where=(counts[own] > 1) & (larger > 0)
         )
     per_cluster = (member.T @ silhouettes) / totals
     votes = np.zeros((k, k))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dc2.plots.profile import level_word
+from dc2.plots.profile import LEVELS, level_word
 from dc2.report.facts import Facts
 from dc2.report.html import Cell, Html, join, more, paragraph, swatch, table, tag
 from dc2.report.numbers import number
@@ -44,8 +44,7 @@ def section(facts: Facts) -> Section:
             "How to read this table",
             paragraph(
                 "A number says how far the cluster's average lies from the average of all rows, counted in standard "
-                "deviations of the signatures. Beyond +0.75 the column is called high, beyond −0.75 low, and from "
-                "1.5 on very high or very low. Point at a number to see the averages themselves."
+                f"deviations of the signatures. {_level_words()} Point at a number to see the averages themselves."
             ),
             _scaling_words(facts),
         ),
@@ -67,6 +66,11 @@ def _cell(facts: Facts, cluster: int, column: int) -> Cell:
         class_=("high" if difference > 0 else "low") + (" strong" if strength > 0.6 else ""),
         style=f"--s:{100 * strength:.0f}%",
     )
+
+
+def _level_words() -> str:
+    named = [f"from {number(least)} on {high} or {low}" for least, high, low in reversed(LEVELS)]
+    return f"A difference is called {', '.join(named)}."
 
 
 def _key() -> Html:

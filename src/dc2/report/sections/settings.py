@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dc2 import core
+from dc2.parameters import is_plain
 from dc2.report.facts import Facts
 from dc2.report.html import code_block, join, more, paragraph, table, tag
 from dc2.report.page import Section
@@ -104,7 +105,7 @@ def command_line(model: Any) -> str | None:
             value = "none"
         if isinstance(value, tuple | list):
             value = "-".join(map(str, value))
-        if value is not None and _is_plain(value):
+        if value is not None and is_plain(value):
             words += [option, str(value)]
     return shlex.join([*words, "-o", "labels.parquet"])
 
@@ -114,7 +115,7 @@ def _changed(model: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in model.get_params(deep=False).items()
-        if key not in WITHOUT_EFFECT and _is_plain(value) and not _same(value, defaults[key])
+        if key not in WITHOUT_EFFECT and is_plain(value) and not _same(value, defaults[key])
     }
 
 
@@ -127,15 +128,9 @@ def _same(value: Any, default: Any) -> bool:
     return _value(value) == _value(default)
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, str | bool | int | float | np.generic)
-
-
 def _value(value: Any) -> str:
     """Return a value as code; of a generator or a function its kind, since its address means nothing."""
-    if not _is_plain(value):
+    if not is_plain(value):
         return f"a {type(value).__name__}"
     return repr(value.item() if isinstance(value, np.generic) else value)
 
