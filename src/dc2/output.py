@@ -1,4 +1,4 @@
-"""Labels written to a file as they come, in row order: the file appears whole at the end, or not at all."""
+"""Files that appear whole at the end, or not at all: labels, written as they come in row order, and texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dc2.errors import InputError, ParameterError
 from dc2.sources.paths import import_pyarrow
 
-__all__ = ["check_output_path", "check_target", "renamed_at_the_end", "write_labels"]
+__all__ = ["check_output_path", "check_target", "renamed_at_the_end", "write_labels", "write_whole"]
 
 Labels = NDArray[Any] | Mapping[str, NDArray[Any]]
 
@@ -107,6 +107,12 @@ def renamed_at_the_end(target: Path) -> Iterator[Path]:
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text; the file appears whole or not at all."""
+    with renamed_at_the_end(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _columns(piece: Labels | tuple[Labels, Any], column: str) -> dict[str, Any]:

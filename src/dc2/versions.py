@@ -6,7 +6,7 @@ from importlib import metadata
 
 from dc2 import core
 
-__all__ = ["__version__", "show_versions"]
+__all__ = ["__version__", "package_versions", "show_versions"]
 
 # The one place that holds the version; the package's metadata read it from here.
 __version__ = "0.1.0"
@@ -28,10 +28,15 @@ def show_versions() -> None:
     core          ...
     """
     facts = {"dc2": __version__, "core": _core(), "python": platform.python_version()}
-    facts |= {package: _version(package) for package in (*_REQUIRED, *_OPTIONAL)}
+    facts |= package_versions() | {package: _version(package) for package in _OPTIONAL}
     facts |= {"platform": platform.platform(), "cores": _cores()}
     for fact, value in facts.items():
         print(f"{fact:<13} {value}")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the packages that results depend on."""
+    return {package: _version(package) for package in _REQUIRED}
 
 
 def _core() -> str:

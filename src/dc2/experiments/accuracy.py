@@ -71,15 +71,11 @@ def _search(
     selected = [("oracle", oracle(points))]
     if determined:
         selected.append(("oracle, not degenerate", oracle(determined)))
-    swept = [
-        {"bandwidth": point.bandwidth, "degenerate": point.degenerate, **point.scores} for point in points
-    ]
     chosen = [
-        {"selection": selection, "floor": data.floor, "sweep_seconds": watch.seconds}
-        | {"bandwidth": point.bandwidth, "degenerate": point.degenerate, **point.scores}
+        {"selection": selection, "floor": data.floor, "sweep_seconds": watch.seconds} | point.columns
         for selection, point in selected
     ]
-    return chosen, swept
+    return chosen, [point.columns for point in points]
 
 
 ACCURACY = Experiment("accuracy", PAPER_SETS, METHODS, _work)

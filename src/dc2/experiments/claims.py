@@ -171,15 +171,17 @@ def _ratio_of_sensors(summary: Summary) -> Claim:
 # --- accuracy --------------------------------------------------------------------------------------------------------
 
 
-def _oracle(summary: Summary, name: str, method: str) -> float | None:
-    return summary.mean("accuracy", data_set=name, variant=method, selection="oracle")
+def _oracles(summary: Summary, name: str) -> list[float]:
+    """Return the accuracies of the methods whose bandwidths are chosen by true labels, those that were run."""
+    found = [summary.mean("accuracy", data_set=name, variant=one, selection="oracle") for one in SWEPT]
+    return [value for value in found if value is not None]
 
 
 def above_floor(summary: Summary) -> dict[str, float]:
     """Return, by data set, how many points the best oracle stands above putting all rows into one cluster."""
     above = {}
     for name in summary.sets(scored=True):
-        found = [value for value in (_oracle(summary, name, method) for method in SWEPT) if value is not None]
+        found = _oracles(summary, name)
         floor = summary.mean("floor", data_set=name)
         if found and floor is not None:
             above[summary.title(name)] = 100 * (max(found) - floor)
@@ -198,9 +200,7 @@ def _kmeans_is_less_accurate(summary: Summary) -> Claim:
     gaps = {}
     for name in summary.sets(scored=True):
         kmeans = summary.mean("accuracy", data_set=name, variant="K-means")
-        others = [
-            value for value in (_oracle(summary, name, method) for method in SWEPT) if value is not None
-        ]
+        others = _oracles(summary, name)
         if kmeans is not None and others:
             gaps[summary.title(name)] = 100 * (min(others) - kmeans)
     lower = sum(gap >= 100 * MUCH for gap in gaps.values())
@@ -215,7 +215,7 @@ def _kmeans_is_less_accurate(summary: Summary) -> Claim:
 def _rivals_are_alike(summary: Summary) -> Claim:
     spreads = {}
     for name in summary.sets(scored=True):
-        found = [value for value in (_oracle(summary, name, method) for method in SWEPT) if value is not None]
+        found = _oracles(summary, name)
         if len(found) > 1:
             spreads[summary.title(name)] = 100 * (max(found) - min(found))
     return Claim(

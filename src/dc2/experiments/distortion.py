@@ -10,7 +10,7 @@ from dc2.experiments.methods import PAPER_COMPRESSION
 from dc2.experiments.sets import GENERATED, PAPER_SETS, DataSet
 from dc2.experiments.settings import Settings
 
-__all__ = ["DISTORTION"]
+__all__ = ["DISTORTION", "PARTITIONS"]
 
 PARTITIONS = (2, 3)
 

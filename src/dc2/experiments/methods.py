@@ -18,7 +18,17 @@ from dc2.experiments.settings import PAPER_TREES, Settings
 from dc2.experiments.sweep import GaussianSweep, RPFSweep, Similarity, SweepPoint, sweep
 from dc2.random import seed_sequence
 
-__all__ = ["PAPER_COMPRESSION", "Fitted", "fit", "oracle", "paper_rpf", "sweep_all"]
+__all__ = [
+    "FIXED_BANDWIDTH",
+    "PAPER_COMPRESSION",
+    "Fitted",
+    "default_rpf",
+    "fit",
+    "oracle",
+    "paper_rival",
+    "paper_rpf",
+    "sweep_all",
+]
 
 PAPER_COMPRESSION: dict[str, Any] = {"cut": "median", "sharpen": 0, "sample_size": None, "populate": "leaf"}
 FIXED_BANDWIDTH = 0.05  # beta = 40, the middle of the paper's range; what the fits that are timed use

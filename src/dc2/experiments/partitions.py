@@ -30,8 +30,7 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
     rows = [begin | {"selection": "no labels"} | parallel.columns | times | parallel.scores(data)]
     if data.scored_y is not None:
         best = oracle(sweep_all(parallel, data, settings))
-        found = {"bandwidth": best.bandwidth, "degenerate": best.degenerate, **best.scores}
-        rows.append(begin | {"selection": "oracle", "floor": data.floor} | found)
+        rows.append(begin | {"selection": "oracle", "floor": data.floor} | best.columns)
     return {"partitions": rows}
 
 

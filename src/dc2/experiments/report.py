@@ -10,8 +10,9 @@ from dc2.experiments import chapters
 from dc2.experiments.claims import judge_all
 from dc2.experiments.document import Chapter, Document, Grid, to_html, to_markdown
 from dc2.experiments.settings import Settings
-from dc2.experiments.store import Store, versions, write_whole
+from dc2.experiments.store import Store, versions
 from dc2.experiments.summary import Summary
+from dc2.output import write_whole
 from dc2.report.page import write_page
 
 __all__ = ["build", "write_docs", "write_reports"]

@@ -7,17 +7,16 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from dc2 import core
 from dc2.errors import ParameterError
 from dc2.experiments.settings import Settings
-from dc2.output import renamed_at_the_end
-from dc2.versions import __version__
+from dc2.output import write_whole
+from dc2.versions import __version__, package_versions
 
-__all__ = ["KEY", "Row", "Store", "Table", "versions", "write_whole"]
+__all__ = ["KEY", "Row", "Store", "Table", "versions"]
 
 Row: TypeAlias = dict[str, str]
 
@@ -96,16 +95,8 @@ class Store:
 @cache
 def versions() -> str:
     """Return what computed a row."""
-    packages = ("numpy", "scipy", "scikit-learn")
-    return f"dc2 {__version__} ({core.name}) " + " ".join(
-        f"{name} {metadata.version(name)}" for name in packages
-    )
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name, then rename it."""
-    with renamed_at_the_end(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    packages = " ".join(f"{name} {version}" for name, version in package_versions().items())
+    return f"dc2 {__version__} ({core.name}) {packages}"
 
 
 def _key(row: Row) -> tuple[str, ...]:

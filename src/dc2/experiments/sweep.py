@@ -84,6 +84,11 @@ class SweepPoint:
     degenerate: bool
     scores: dict[str, float]
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What a row of results says of it."""
+        return {"bandwidth": self.bandwidth, "degenerate": self.degenerate, **self.scores}
+
 
 def sweep(
     similarity: Similarity,

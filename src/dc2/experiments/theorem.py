@@ -24,7 +24,7 @@ from dc2.metrics import clustering_accuracy
 from dc2.random import seed_sequence
 from dc2.spectral import normalized_affinity
 
-__all__ = ["THEOREM"]
+__all__ = ["THEOREM", "VARIANTS"]
 
 FloatArray = NDArray[np.float64]
 

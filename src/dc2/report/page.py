@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from dc2.output import check_target, renamed_at_the_end
+from dc2.output import check_target, write_whole
 from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 from dc2.report.html import Content, Html, paragraph, tag
 
@@ -105,8 +105,7 @@ def page(
 def write_page(path: str | os.PathLike[str], content: Html) -> Path:
     """Write a page; the file appears whole or not at all."""
     target = check_target(path, "A report")
-    with renamed_at_the_end(target) as temporary:
-        temporary.write_text(content, encoding="utf-8", newline="\n")
+    write_whole(target, content)
     return target
 
 

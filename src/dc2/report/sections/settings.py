@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import platform
 import shlex
-from importlib import metadata
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +15,7 @@ from dc2.parameters import is_plain
 from dc2.report.facts import Facts
 from dc2.report.html import code_block, join, more, paragraph, table, tag
 from dc2.report.page import Section
-from dc2.versions import __version__
+from dc2.versions import __version__, package_versions
 
 __all__ = ["command_line", "python_snippet", "section"]
 
@@ -136,5 +135,5 @@ def _value(value: Any) -> str:
 
 
 def _versions() -> list[tuple[str, str]]:
-    packages = [(name, metadata.version(name)) for name in ("numpy", "scipy", "scikit-learn")]
-    return [("dc2", f"{__version__} ({core.name} core)"), ("Python", platform.python_version()), *packages]
+    own = {"dc2": f"{__version__} ({core.name} core)", "Python": platform.python_version()}
+    return [*own.items(), *package_versions().items()]
