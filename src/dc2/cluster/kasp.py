@@ -99,17 +99,13 @@ def kmeans_centres(
     """Return the centres of K-means, in two stages if the rows are many."""
     first_seed, second_seed, sample_seed = (int(seed) for seed in seeds.generate_state(3))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # fewer distinct rows than centres is checked elsewhere
+        # Fewer distinct rows than centres is checked elsewhere.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed)
         if len(X) <= TWO_STAGES_ABOVE:
-            only = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed).fit(
-                X, sample_weight=weights
-            )
-            return np.asarray(only.cluster_centers_)
+            return np.asarray(first.fit(X, sample_weight=weights).cluster_centers_)
         size = max(n_centres, int(FIRST_SHARE * len(X)))
         sampled = np.sort(np.random.default_rng(sample_seed).choice(len(X), size, replace=False))
-        first = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed)
         first.fit(X[sampled], sample_weight=weights[sampled])
         second = KMeans(n_centres, init=first.cluster_centers_, n_init=1, random_state=second_seed)
         return np.asarray(second.fit(X, sample_weight=weights).cluster_centers_)

@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import logging
-import os
 import tarfile
 import tempfile
 import urllib.parse
@@ -11,7 +10,6 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -19,6 +17,7 @@ from typing import IO
 from dc2.datasets.archives import plain_files
 from dc2.datasets.location import DataNotFoundError, Folder, find_file, search_folders
 from dc2.errors import SourceError
+from dc2.output import renamed_at_the_end
 
 __all__ = ["Archive", "DataFile", "obtain"]
 
@@ -108,7 +107,7 @@ def _fetch(archive: Archive, wanted: list[DataFile], folder: Path) -> None:
 def _store(file: DataFile, content: IO[bytes], folder: Path) -> None:
     digest = hashlib.sha256()
     n_lines, last = 0, b"\n"
-    with _renamed_when_sound(folder / file.name) as output:
+    with renamed_at_the_end(folder / file.name) as temporary, temporary.open("xb") as output:
         for piece in _pieces(content):
             digest.update(piece)
             n_lines += piece.count(b"\n")
@@ -119,17 +118,6 @@ def _store(file: DataFile, content: IO[bytes], folder: Path) -> None:
             raise SourceError(f"{file.name} has SHA-256 {digest.hexdigest()}, not {file.sha256}")
         if file.n_lines is not None and n_lines != file.n_lines:
             raise SourceError(f"{file.name} has {n_lines:,} lines, not {file.n_lines:,}")
-
-
-@contextmanager
-def _renamed_when_sound(path: Path) -> Iterator[IO[bytes]]:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as output:
-            yield output
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:

@@ -154,10 +154,8 @@ def poker_class(hands: NDArray[Any]) -> NDArray[np.int32]:
     hands = np.asarray(hands)
     if hands.ndim != 2 or hands.shape[1] != 2 * _CARDS:
         raise InputError(f"hands of shape {hands.shape} are not five cards each; 10 columns are expected.")
-    suits = hands[:, 0::2].astype(np.int8).T
-    ranks = (
-        hands[:, 1::2].astype(np.int8).T
-    )  # (5, n): whole cards side by side, so comparisons run along memory
+    # (5, n): whole cards side by side, so that comparisons run along memory.
+    suits, ranks = hands[:, 0::2].astype(np.int8).T, hands[:, 1::2].astype(np.int8).T
 
     equal_pairs = np.zeros(len(hands), dtype=np.int8)
     for first in range(_CARDS):

@@ -145,9 +145,8 @@ def _record_mixture(
     edges = edges[edges < _GAS_SECONDS]
     # Each gas is off half of the time.
     share = rng.uniform(0.1, 1.0, size=(len(edges), 2)) * (rng.random((len(edges), 2)) < 0.5)
-    follow_rate = rng.uniform(0.02, 0.2, size=2 * _GAS_KINDS).astype(
-        np.float32
-    )  # per second, by gas and kind
+    # Per second, by gas and kind.
+    follow_rate = rng.uniform(0.02, 0.2, size=2 * _GAS_KINDS).astype(np.float32)
     copies = np.tile(np.repeat(np.arange(_GAS_KINDS), 2), 2)  # the kind of each sensor, in UCI's order
     mix = np.zeros((2 * _GAS_KINDS, _GAS_SENSORS), dtype=np.float32)
     for gas in range(2):
