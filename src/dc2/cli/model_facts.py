@@ -39,6 +39,7 @@ def choice_facts(model: Any) -> dict[str, str]:
 
 def load_model(path: Path) -> Any:
     """Return a saved model, or say why there is none."""
+    path = path.expanduser()
     if path.is_dir():
         raise CommandError(
             f"{str(path)!r} is a folder. Name the model file, which dc2 cluster --model writes."
