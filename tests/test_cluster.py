@@ -193,13 +193,22 @@ def test_as_many_clusters_as_rows_are_found(n_rows):
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_signatures_that_no_row_came_to_are_no_clusters(seed):
-    """Leaves that straddle clusters lose their rows to nearer signatures and are left in between."""
+@pytest.mark.parametrize("seed", [0, 1, 2, 5, 9])
+def test_leaves_that_straddle_clusters_are_no_clusters(seed):
+    """Their rows walk out to nearer signatures, and a signature that no row came to is not counted."""
     X, y = make_blobs(4000, centers=25.0 * np.eye(10), random_state=seed)
     model = RPFCluster("auto", n_signatures=200, n_trees=200, random_state=seed).fit(X)
-    assert len(np.unique(model.labels_)) == model.n_clusters_
-    assert adjusted_rand_score(y, model.labels_) > 0.99
+    assert model.n_clusters_ == 10
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+@pytest.mark.parametrize(("n_features", "seed"), [(5, 0), (10, 2)])
+def test_a_signature_of_two_rows_between_clusters_is_no_cluster(n_features, seed):
+    X, y = make_blobs(4000, centers=10, n_features=n_features, random_state=seed)
+    model = RPFCluster("auto", random_state=seed).fit(X)
+    assert model.n_clusters_ == 10
+    assert model.n_clusters_path_["n_clusters"][model.n_clusters_path_["score"].argmax()] == 10
+    assert adjusted_rand_score(y, model.labels_) > 0.999
 
 
 def test_columns_of_one_number_can_be_clustered():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +21,7 @@ from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
-from dc2.kernels.bandwidth import choose, most_clusters
+from dc2.kernels.bandwidth import Choice, choices, most_clusters
 from dc2.kernels.rpf import rpf_similarity
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike
@@ -29,6 +31,9 @@ from dc2.spectral import Assign, SpectralResult, spectral_clustering
 from dc2.trees import RPForest
 from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
 from dc2.trees.tree import Cut
+
+FEWEST_SIGNATURES = 3  # of a cluster that was not asked for
+CHOICES_TRIED = 5
 
 
 class RPFCluster(SignatureClusterer):
@@ -270,7 +275,7 @@ class RPFCluster(SignatureClusterer):
     def _spectral(self, seeds: Seeds) -> SpectralResult:
         """Choose what is to be chosen, and cluster the signatures."""
         n_points = len(self._counts)
-        choice = choose(
+        considered = choices(
             self._counts,
             self.n_trees,
             self._range(n_points),
@@ -279,13 +284,17 @@ class RPFCluster(SignatureClusterer):
             relative_weights(self.signatures_.weights),
             self.n_jobs,
         )
-        result = spectral_clustering(
-            self._signature_similarity(choice.bandwidth),
-            min(choice.n_clusters, n_points),
-            assign=self.assign,
-            weights=self._conquer_weights,
-            random_state=seeds.assign,
-        )
+
+        def clustered(choice: Choice) -> SpectralResult:
+            return spectral_clustering(
+                self._signature_similarity(choice.bandwidth),
+                min(choice.n_clusters, n_points),
+                assign=self.assign,
+                weights=self._conquer_weights,
+                random_state=seeds.assign,
+            )
+
+        choice, result = _first_solid((choice, clustered(choice)) for choice in considered)
         self.bandwidth_ = choice.bandwidth
         self.n_clusters_ = self._clusters_found(result, choice.n_clusters)
         self._set_or_drop("bandwidth_path_", choice.bandwidth_path)
@@ -372,3 +381,16 @@ class RPFCluster(SignatureClusterer):
             lambda block: memberships(router, block.X, label_of_id, n_clusters),
             np.empty((0, n_clusters)), self.n_jobs, self.block_bytes, self.verbose,
         )  # fmt: skip
+
+
+def _first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
+    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
+
+    A signature of a few rows between clusters stands apart as clusters do, but is none. A number that was asked for is
+    the only choice.
+    """
+    first = next(tried)
+    for choice, result in chain([first], islice(tried, CHOICES_TRIED - 1)):
+        if np.bincount(result.labels).min() >= FEWEST_SIGNATURES:
+            return choice, result
+    return first

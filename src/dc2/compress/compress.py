@@ -26,7 +26,7 @@ from dc2.sources import Block, Source, as_source
 
 SAMPLED_PER_SIGNATURE = 256
 SAMPLE_BYTES = 256 * 2**20
-SHORTLIST = 32
+SHORTLIST = 24
 
 
 @dataclass(frozen=True)

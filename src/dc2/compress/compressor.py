@@ -53,8 +53,9 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
     populate : {"leaf", "nearest"}, default="leaf"
-        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": to the nearest of the 32 signatures
-        around its leaf, after `refine` steps of K-means on the sample; less distortion for more time.
+        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": it walks from there to ever nearer
+        ones, after `refine` steps of K-means on the sample; less distortion for more time. Rows that were dealt at
+        random to several partitions keep their leaves.
     refine : int, default=5
         K-means steps on the sample with ``populate="nearest"``.
     scale : {None, "standard", "robust", "unit"}, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,8 @@ from dc2.core.reference import hash_at, lanes_dot
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
+EXITS = 8
+EXITS_AMONG = 1024  # signatures at most, evenly taken, that exits may lead to
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,8 @@ class Router:
     centres : ndarray of shape (n_signatures, n_features)
         A point per signature, near the mean of its rows: leaves of the first tree first, then of the second.
     shortlist : ndarray of shape (n_leaves, n_near), int32, or None
-        Signatures near each leaf, its own first. With it, a row goes to the nearest of its leaf's shortlist.
+        Signatures near each leaf, its own first, then nearest first. With it, a row walks from its leaf's signature to
+        ever nearer ones.
     gaps : ndarray of shape (n_leaves, n_near) or None
         Distances from the first of a shortlist to each, less what rounding may add; they only save time.
     deal_seed : int
@@ -166,27 +170,75 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
 
 
 def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
-    """Give every leaf the `n_near` signatures nearest to its own."""
+    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out."""
     centres = router.centres.astype(np.float64)
     centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     n_near = min(n_near, len(centres))
-    shortlist = np.empty((len(centres), n_near), np.int32)
-    gaps = np.empty((len(centres), n_near))
+    n_all = min(n_near + EXITS, len(centres))
+    shortlist = np.empty((len(centres), n_all), np.int32)
+    gaps = np.empty((len(centres), n_all))
+    some = np.arange(0, len(centres), -(-len(centres) // EXITS_AMONG))
+    to_some = np.empty((len(centres), len(some)))
 
-    def fill(start: int) -> None:
+    def put_nearest(start: int) -> None:
         own = np.arange(start, min(start + SHORTLIST_ROWS, len(centres)))
         distances = euclidean_distances(centred[own], centred)
+        distances[own - start, own] = 0.0
+        to_some[own] = distances[:, some]
         distances[own - start, own] = -1.0  # a leaf's own signature comes first, also among duplicates
-        shortlist[own] = _smallest_first(distances, n_near)
+        shortlist[own] = _smallest_first(distances, n_all)
         gaps[own] = np.take_along_axis(distances, shortlist[own], axis=1)
 
+    def put_exits(start: int) -> None:
+        for own, exits in _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start):
+            # Exits take the places of the farthest neighbours; some may be there already.
+            listed = np.concatenate([shortlist[own, :n_near], some[exits], shortlist[own, n_near:]])
+            distance = np.concatenate([gaps[own, :n_near], to_some[own, exits], gaps[own, n_near:]])
+            kept = np.sort(np.unique(listed, return_index=True)[1])[:n_all]
+            kept = kept[np.argsort(distance[kept], kind="stable")]
+            shortlist[own], gaps[own] = listed[kept], distance[kept]
+
+    starts = range(0, len(centres), SHORTLIST_ROWS)
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(fill, range(0, len(centres), SHORTLIST_ROWS)))
+        list(pool.map(put_nearest, starts))
+        if n_near < n_all:
+            list(pool.map(put_exits, starts))
     # Rounding of coordinates, of the distances above and of squares near 0 may hide or add so much:
     eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
     longest = np.sqrt(centres.shape[1]) * np.abs(centres).max()
     slack = 16 * eps * longest + 1e-7 * np.sqrt((centred * centred).sum(axis=1).max()) + np.sqrt(tiny)
     return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))
+
+
+def _exits(
+    to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield signatures and their exits, nearest first: columns of `to_some` that no neighbour leads to.
+
+    A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
+    is none it would be trapped here, however far from c: then c itself becomes a neighbour.
+
+    Parameters
+    ----------
+    to_some : ndarray of shape (n_signatures, n_some)
+        Distances of all signatures to some.
+    some : ndarray of shape (n_some,)
+        Which those are.
+    near : ndarray of shape (n_rows, n_near)
+        The neighbours of the signatures from `start` on.
+    """
+    here = to_some[start : start + len(near)]
+    nearest = here.copy()
+    for neighbour in near.T[1:]:
+        np.minimum(nearest, to_some[neighbour], out=nearest)
+    trapped = (nearest >= here) & (here > 0)
+    for row in np.flatnonzero(trapped.any(axis=1)):
+        exits: list[int] = []
+        left = np.flatnonzero(trapped[row])
+        while len(left) and len(exits) < EXITS:
+            exits.append(int(left[here[row, left].argmin()]))
+            left = left[to_some[some[exits[-1]], left] >= here[row, left]]
+        yield start + int(row), exits
 
 
 def _smallest_first(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:

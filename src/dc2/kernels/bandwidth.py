@@ -7,6 +7,7 @@ nothing, and large where k clusters stand apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,7 @@ class Choice:
         return float(1.0 - max(second, 0.0) / best)
 
 
-def choose(
+def choices(
     counts: NDArray[np.integer[Any]],
     n_trees: int,
     n_clusters: tuple[int, int],
@@ -146,21 +147,31 @@ def choose(
     weights: NDArray[np.float64],
     row_counts: NDArray[np.float64],
     n_jobs: int | None,
-) -> Choice:
-    """Choose a number of clusters between two bounds, and a bandwidth if none is given.
+) -> Iterator[Choice]:
+    """Yield choices of a number of clusters between two bounds, and of a bandwidth if none is given; the best first.
 
     The number regards how many rows each point stands for (`row_counts`), so that stray signatures in the background
-    count for little; the bandwidth regards `weights`, as the clustering will.
+    count for little; the bandwidth regards `weights`, as the clustering will. Whoever takes a later choice had a reason
+    to pass over those before: their numbers score 0 in its path.
     """
     low, high = n_clusters
-    numbers_considered = bandwidths_considered = None
-    if low < high:
-        numbers = np.arange(low, high + 1)
-        found = spectra(counts, n_trees, min(high + 1, len(counts)), row_counts, n_jobs)
-        low, scores = choose_n_clusters(found, low, high)
-        numbers_considered = {"n_clusters": numbers, "score": scores}
-    if bandwidth is None:
-        found = spectra(counts, n_trees, min(low + 1, len(counts)), weights, n_jobs)
-        bandwidth, scores = choose_bandwidth(found, low)
-        bandwidths_considered = {"bandwidth": found.bandwidths, "score": scores}
-    return Choice(low, bandwidth, bandwidths_considered, numbers_considered)
+    n_eigenvalues = min(high + 1, len(counts))
+    for_bandwidth = spectra(counts, n_trees, n_eigenvalues, weights, n_jobs) if bandwidth is None else None
+
+    def choice(number: int, numbers_considered: dict[str, NDArray[Any]] | None) -> Choice:
+        if for_bandwidth is None:
+            assert bandwidth is not None
+            return Choice(number, bandwidth, None, numbers_considered)
+        chosen, scores = choose_bandwidth(for_bandwidth, number)
+        considered = {"bandwidth": for_bandwidth.bandwidths, "score": scores}
+        return Choice(number, chosen, considered, numbers_considered)
+
+    if low == high:
+        yield choice(low, None)
+        return
+    numbers = np.arange(low, high + 1)
+    best, scores = choose_n_clusters(spectra(counts, n_trees, n_eigenvalues, row_counts, n_jobs), low, high)
+    while scores.max() > 0:
+        yield choice(best, {"n_clusters": numbers, "score": scores.copy()})
+        scores[numbers == best] = 0.0
+        best = int(numbers[scores.argmax()])

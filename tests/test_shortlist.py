@@ -1,0 +1,62 @@
+"""Shortlists: where a row may walk from each signature."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import pairwise_distances
+
+from dc2 import Compressor
+from dc2.compress.router import EXITS, with_shortlist
+
+NEAR = 6
+
+
+@pytest.fixture(scope="module")
+def far_blobs():
+    return make_blobs(6000, centers=25.0 * np.eye(10), random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def router(far_blobs):
+    return with_shortlist(Compressor(200, random_state=0).fit(far_blobs).router_, NEAR)
+
+
+def test_a_shortlist_begins_with_its_own_then_the_nearest_and_names_none_twice(router):
+    distances = pairwise_distances(router.centres)
+    np.testing.assert_array_equal(router.shortlist[:, 0], np.arange(200))
+    nearest = np.sort(np.argsort(distances, axis=1)[:, :NEAR], axis=1)
+    np.testing.assert_array_equal(np.sort(router.shortlist[:, :NEAR], axis=1), nearest)
+    assert router.shortlist.shape == (200, NEAR + EXITS)
+    assert all(len(set(row)) == len(row) for row in router.shortlist.tolist())
+
+
+def test_gaps_ascend_and_are_the_distances_to_the_first(router):
+    distances = np.take_along_axis(pairwise_distances(router.centres), router.shortlist, axis=1)
+    assert (np.diff(router.gaps, axis=1) >= 0).all()
+    assert (router.gaps <= distances + 1e-12).all()
+    np.testing.assert_allclose(router.gaps, distances, atol=1e-4)
+
+
+def test_from_every_signature_some_neighbour_leads_to_every_other(router):
+    distances = pairwise_distances(router.centres)
+    nearest_neighbour = np.stack([distances[row].min(axis=0) for row in router.shortlist])
+    others = ~np.eye(200, dtype=bool)
+    assert (nearest_neighbour < distances)[others].all()
+
+
+def test_rows_of_a_leaf_between_far_blobs_walk_out_of_it(far_blobs):
+    router = Compressor(200, populate="nearest", random_state=0).fit(far_blobs).router_
+    distances = pairwise_distances(far_blobs, router.centres)
+    found = distances[np.arange(len(far_blobs)), router.assign(far_blobs)]
+    assert (found <= 1.5 * distances.min(axis=1)).all()
+
+
+def test_threads_make_the_same_shortlists(router):
+    threaded = with_shortlist(router, NEAR, n_threads=4)
+    np.testing.assert_array_equal(threaded.shortlist, router.shortlist)
+    np.testing.assert_array_equal(threaded.gaps, router.gaps)
+
+
+def test_few_signatures_are_all_on_the_list():
+    router = with_shortlist(Compressor(5, random_state=0).fit(np.arange(50.0)[:, None]).router_, NEAR)
+    assert router.shortlist.shape == (5, 5)
