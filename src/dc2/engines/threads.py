@@ -10,6 +10,7 @@ from typing import TypeVar
 import joblib
 
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
+from dc2.engines.progress import reported
 from dc2.errors import ParameterError
 from dc2.parameters import check_integer
 from dc2.sources.base import Block, Source
@@ -85,23 +86,12 @@ class ThreadEngine:
         blocks = source.blocks(_block_budget(source, self.block_bytes))
         results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)
         try:
-            yield from self._reported(results, stage, source.n_rows)
+            yield from reported(results, self.progress, stage, source.n_rows)
         finally:
-            for opened in (results, blocks, self.progress):
+            for opened in (results, blocks):
                 close = getattr(opened, "close", None)
                 if close is not None:
                     close()
-
-    def _reported(self, results: Iterator[tuple[int, R]], stage: str, rows_total: int | None) -> Iterator[R]:
-        report = self.progress or (lambda stage, rows_done, rows_total: None)
-        rows_done = 0
-        report(stage, 0, rows_total)
-        for rows, result in results:
-            rows_done += rows
-            report(stage, rows_done, rows_total)
-            yield result
-        if rows_done != rows_total:
-            report(stage, rows_done, rows_done)
 
 
 def usable_threads(n_jobs: int | None) -> int:
