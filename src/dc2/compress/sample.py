@@ -120,18 +120,21 @@ def _first_limit(size: int, n_rows: int | None) -> int:
 
 
 def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
-    """Return the `size` rows with the smallest hash of several parts."""
+    """Return the `size` rows with the smallest hash of several parts, copied once: a sample may be large."""
     rows = np.concatenate([part.rows for part in parts])
-    hashes = hash_at(seed, rows)
-    kept = np.arange(len(rows))
+    places = np.arange(len(rows))
     if len(rows) > size:
-        kept = np.sort(np.argpartition(hashes, size - 1)[:size])
-    X = np.concatenate([part.X for part in parts])
+        places = np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
+    X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)])
+    cuts = np.searchsorted(places, starts)
+    for part, start, first, last in zip(parts, starts, cuts, cuts[1:], strict=False):
+        X[first:last] = part.X[places[first:last] - start]
     weights = None
     if parts[0].weights is not None:
-        weights = np.concatenate([part.weights for part in parts if part.weights is not None])[kept]
+        weights = np.concatenate([part.weights for part in parts if part.weights is not None])[places]
     return _Part(
-        rows[kept], X if len(kept) == len(X) else X[kept], weights,
+        rows[places], X, weights,
         sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
     )  # fmt: skip
 
