@@ -20,7 +20,7 @@ from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 EXITS = 8
-EXITS_AMONG = 1024  # signatures at most, evenly taken, that exits may lead to
+EXIT_DISTANCES = 2**22  # at most: of very many signatures, exits are looked for among evenly taken ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
     n_all = min(n_near + EXITS, len(centres))
     shortlist = np.empty((len(centres), n_all), np.int32)
     gaps = np.empty((len(centres), n_all))
-    some = np.arange(0, len(centres), -(-len(centres) // EXITS_AMONG))
+    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES))
     to_some = np.empty((len(centres), len(some)))
 
     def put_nearest(start: int) -> None:
