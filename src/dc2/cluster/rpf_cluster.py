@@ -283,6 +283,7 @@ class RPFCluster(SignatureClusterer):
             np.ones(n_points) if self._conquer_weights is None else self._conquer_weights,
             relative_weights(self.signatures_.weights),
             self.n_jobs,
+            self._shared_rows,
         )
 
         def clustered(choice: Choice) -> SpectralResult:

@@ -57,11 +57,13 @@ def spectra(
     n_eigenvalues: int,
     weights: NDArray[np.float64],
     n_jobs: int | None,
+    factor: NDArray[np.floating[Any]] | None = None,
 ) -> Spectra:
-    """Compute the leading eigenvalues of the rpf-kernel for every bandwidth, in threads."""
+    """Compute the leading eigenvalues of the rpf-kernel, times a factor, for every bandwidth, in threads."""
 
     def leading(bandwidth: float) -> NDArray[np.float64]:
-        affinity = normalized_affinity(rpf_similarity(counts, n_trees, bandwidth), weights)
+        similarity = rpf_similarity(counts, n_trees, bandwidth)
+        affinity = normalized_affinity(similarity if factor is None else similarity * factor, weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
         # SciPy's holds the interpreter's lock and lets only one thread work.
         return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
@@ -147,6 +149,7 @@ def choices(
     weights: NDArray[np.float64],
     row_counts: NDArray[np.float64],
     n_jobs: int | None,
+    factor: NDArray[np.floating[Any]] | None = None,
 ) -> Iterator[Choice]:
     """Yield choices of a number of clusters between two bounds, and of a bandwidth if none is given; the best first.
 
@@ -156,7 +159,9 @@ def choices(
     """
     low, high = n_clusters
     n_eigenvalues = min(high + 1, len(counts))
-    for_bandwidth = spectra(counts, n_trees, n_eigenvalues, weights, n_jobs) if bandwidth is None else None
+    for_bandwidth = None
+    if bandwidth is None:
+        for_bandwidth = spectra(counts, n_trees, n_eigenvalues, weights, n_jobs, factor)
 
     def choice(number: int, numbers_considered: dict[str, NDArray[Any]] | None) -> Choice:
         if for_bandwidth is None:
@@ -170,7 +175,8 @@ def choices(
         yield choice(low, None)
         return
     numbers = np.arange(low, high + 1)
-    best, scores = choose_n_clusters(spectra(counts, n_trees, n_eigenvalues, row_counts, n_jobs), low, high)
+    for_number = spectra(counts, n_trees, n_eigenvalues, row_counts, n_jobs, factor)
+    best, scores = choose_n_clusters(for_number, low, high)
     while scores.max() > 0:
         yield choice(best, {"n_clusters": numbers, "score": scores.copy()})
         scores[numbers == best] = 0.0
