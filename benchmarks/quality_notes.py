@@ -4,12 +4,12 @@ HEADER = """# Quality
 
 Written by `python benchmarks/quality.py`; dc2 {version}, {machine}. Every method is told the true number of clusters,
 except HDBSCAN and where it says "auto k". A set may have more than one valid labelling; tables show the best, and
-rows that a labelling marks as noise are not scored. Seconds are those of one `fit_predict`, measured while the machine
-had other work to do: compare orders of magnitude.
+rows that a labelling marks as noise are not scored. Seconds are those of one `fit_predict`, once: compare orders of
+magnitude.
 
 * **RPFCluster** is what a user gets: defaults, bandwidth chosen without labels.
-* "leaf" and "nearest" are the ways to populate, "b=0.05" a fixed bandwidth, "oracle b" the best bandwidth by true
-  labels (nobody can have that), "paper" the paper's settings with its middle bandwidth.
+* "leaf" and "nearest" are the ways to populate, "ties" is `similarity="ties"`, "b=0.05" a fixed bandwidth, "oracle b"
+  the best bandwidth by true labels (nobody can have that), "paper" the paper's settings with its middle bandwidth.
 * Peers: K-means with 10 starts (1 above 1,000,000 numbers), mixtures with full covariances (3 starts, 1
   above 100,000 numbers), spectral clustering with
   gamma = 1 or 10 neighbours, Birch with threshold 0.1 and HDBSCAN with clusters of at least 1% on rows scaled to unit
