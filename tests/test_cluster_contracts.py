@@ -69,6 +69,17 @@ def test_frames_give_names_in_and_out():
     assert list(model.set_output(transform="pandas").transform(frame)) == ["rpfcluster0", "rpfcluster1"]
 
 
+@pytest.mark.parametrize(
+    "model", [RPFCluster(2, **SMALL), Compressor(20, random_state=0)], ids=lambda m: type(m).__name__
+)
+def test_blocks_that_are_yet_to_be_read_stay_blocks_whatever_set_output_asks_for(model):
+    X, _ = moons(500)
+    model = clone(model).set_output(transform="pandas").fit(X)
+    blocks = list(model.transform(lambda: iter([X[:200], X[200:]])))
+    assert all(isinstance(block, np.ndarray) for block in blocks)
+    np.testing.assert_array_equal(np.concatenate(blocks), model.transform(X).to_numpy())
+
+
 # Sources and files
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +30,7 @@ from dc2.output import check_output_path, write_labels
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import Block, Source, as_source
-from dc2.sources.estimator import source_for
+from dc2.sources.estimator import SourceTransformer, in_container, source_for
 from dc2.spectral import SpectralResult
 
 
@@ -49,7 +49,7 @@ class Seeds:
 
 
 class SignatureClusterer(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, SourceTransformer, BaseEstimator
 ):
     """Clusters rows by clustering their signatures; subclasses say how rows compress and what is similar."""
 
@@ -205,7 +205,7 @@ class SignatureClusterer(
         embedding = (
             self.embedding_ if self._signature_of_id is None else self.embedding_[self._signature_of_id]
         )
-        return self._populated(X, embedding)
+        return in_container(self._populated(X, embedding), X, self)
 
     @property
     def labels_(self) -> NDArray[np.int32]:

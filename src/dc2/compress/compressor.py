@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress.compress import Compression, Plan, compress
@@ -23,11 +23,11 @@ from dc2.errors import ParameterError
 from dc2.model_file import SaveMixin
 from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources.estimator import source_for
+from dc2.sources.estimator import SourceTransformer, in_container, source_for
 from dc2.trees.tree import NO_LIMIT, Cut
 
 
-class Compressor(SaveMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimator):
     """Compress rows to signatures by recursive random projections.
 
     A tree of random cuts divides the rows; the rows of each leaf become one point, their mean. About 1000 signatures
@@ -214,7 +214,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def transform(self, X: Any) -> Any:
         """Return the signature point of each row, in the form in which `apply` returns numbers."""
         check_is_fitted(self)
-        return self.look_up(X, self.signatures_.points)
+        return in_container(self.look_up(X, self.signatures_.points), X, self)
 
     def look_up(self, X: Any, table: NDArray[Any] | None) -> Any:
         """Return for each row the line of a table that belongs to its signature, or, without a table, its number.

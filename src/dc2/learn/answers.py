@@ -15,9 +15,9 @@ from dc2.compress import Compressor, Signatures
 from dc2.errors import InputTypeError
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
-from dc2.learn.rows import answered, in_container, whole
+from dc2.learn.rows import answered, whole
 from dc2.sources import Source
-from dc2.sources.estimator import source_for
+from dc2.sources.estimator import in_container, source_for
 
 __all__ = ["Answers"]
 

@@ -7,26 +7,21 @@ from typing import Any, Self
 
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from dc2.compress import Compressor
 from dc2.engines import Verbose
-from dc2.learn.rows import answered, in_container
+from dc2.learn.rows import answered
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources.estimator import source_for
+from dc2.sources.estimator import SourceTransformer, in_container, source_for
 
 __all__ = ["RowFeatures"]
 
 
-class RowFeatures(  # type: ignore[call-arg]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None
-):
-    """`fit` and `transform` of the kernel features; what is learnt from signatures is left to each of them.
-
-    `set_output` is not left to scikit-learn, which would wrap blocks and lazy arrays as well.
-    """
+class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstimator, ABC):
+    """`fit` and `transform` of the kernel features; what is learnt from signatures is left to each of them."""
 
     n_jobs: int | None
     block_bytes: int

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._set_output import _wrap_data_with_container
 
 from dc2.engines import Verbose, engine_for
 from dc2.errors import InputError
 from dc2.sources import Block, Source
 
-__all__ = ["SelectedRows", "answered", "check_length", "in_container", "weights_of", "whole"]
+__all__ = ["SelectedRows", "answered", "check_length", "weights_of", "whole"]
 
 
 class SelectedRows:
@@ -133,9 +132,3 @@ class _InParts:
     def __call__(self, block: Block) -> Any:
         parts = range(0, len(block.X), self.rows)
         return stacked([self.answer(block.X[first : first + self.rows]) for first in parts])
-
-
-def in_container(features: Any, X: Any, owner: Any) -> Any:
-    """Put features into what the owner's `set_output` asks for; blocks and lazy arrays stay what they are."""
-    in_memory = isinstance(features, np.ndarray) or sparse.issparse(features)
-    return _wrap_data_with_container("transform", features, X, owner) if in_memory else features

@@ -1,17 +1,38 @@
-"""What scikit-learn expects of an estimator's input, for anything that is a source."""
+"""What scikit-learn expects of an estimator's input and output, for anything that is a source."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names
 
 from dc2.errors import InputError
 from dc2.sources.base import Source
 from dc2.sources.resolve import as_source
 
-__all__ = ["source_for"]
+__all__ = ["SourceTransformer", "in_container", "source_for"]
+
+
+class SourceTransformer(TransformerMixin):
+    """A transformer that puts its features into containers itself, by `in_container`.
+
+    scikit-learn would put whatever `transform` returns into what `set_output` asks for, also blocks that are yet to be
+    read and arrays that are yet to be computed.
+    """
+
+    def __init_subclass__(cls, **parameters: Any) -> None:
+        super().__init_subclass__(auto_wrap_output_keys=None, **parameters)
+        cls._sklearn_auto_wrap_output_keys = {"transform"}  # what makes `set_output` available
+
+
+def in_container(features: Any, X: Any, owner: Any) -> Any:
+    """Put features into what the owner's `set_output` asks for; blocks and lazy arrays stay what they are."""
+    in_memory = isinstance(features, np.ndarray) or sparse.issparse(features)
+    return _wrap_data_with_container("transform", features, X, owner) if in_memory else features
 
 
 def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None) -> Source:
