@@ -124,7 +124,8 @@ def cluster(
         with writing(files["report"]):
             write_report(clusterer, files["report"], source_description=", ".join(data))
     summary.tell(
-        f"{len(sizes)} clusters in {clusterer.n_rows_in_:,} rows of {clusterer.n_features_in_} columns",
+        f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
+        f"{clusterer.n_features_in_} columns",
         {
             **choice_facts(clusterer),
             "distortion": f"{clusterer.distortion_:.4g}: {len(clusterer.signatures_):,} signatures keep "

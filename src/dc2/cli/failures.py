@@ -22,7 +22,7 @@ TERMINATED = 143
 
 # The words of the library, and those of the command line.
 _IN_OPTION_WORDS = (
-    ("with columns= or drop=", "with --columns or --drop"),
+    ("with columns= or drop= of dc2.as_source", "with --columns or --drop"),
     ("with columns=.", "with --columns."),
     ("n_clusters", "-k"),
     ("n_signatures", "--signatures"),

@@ -31,6 +31,7 @@ from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import Block, Source, as_source
 from dc2.sources.estimator import SourceTransformer, in_container, source_for
+from dc2.sources.paths import check_not_among
 from dc2.spectral import SpectralResult
 
 
@@ -107,6 +108,11 @@ class SignatureClusterer(
         self.stage_seconds_ = clock.seconds
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
+        """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
+        self.fit(X, sample_weight=sample_weight)
+        return self.predict(X) if self._ids is None else self.labels_
+
     def fit_signatures(self, signatures: Signatures) -> Self:
         """Conquer signatures that were compressed elsewhere; `predict` then labels rows by the signature nearest.
 
@@ -161,7 +167,8 @@ class SignatureClusterer(
         X : data frame, path, list of paths, glob, ... as in `fit`
             The rows.
         path : path
-            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears when it is complete.
+            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears when it is complete, in place of
+            one that may be there. It must not be one of the files that are read.
         id_columns : str or list of str, optional
             Columns of the data to write beside the labels.
         column : str, default="label"
@@ -174,6 +181,7 @@ class SignatureClusterer(
         """
         check_is_fitted(self)
         check_output_path(path)
+        check_not_among(path, X)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         fitted = getattr(self, "feature_names_in_", None)
         wanted = list(fitted) if fitted is not None and not isinstance(X, Source) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -249,6 +250,11 @@ class RPFCluster(SignatureClusterer):
             low = check_integer("the first of n_clusters", self.n_clusters[0], low=1)
             check_integer("the second of n_clusters", self.n_clusters[1], low=low)
             return low
+        if not isinstance(self.n_clusters, Integral):
+            raise ParameterError(
+                f'n_clusters must be a whole number of at least 1, "auto", or a pair (low, high); got '
+                f"{self.n_clusters!r}."
+            )
         return super()._fewest_clusters()
 
     @staticmethod

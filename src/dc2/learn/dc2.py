@@ -48,7 +48,8 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
           -1 are not labelled; they are compressed too, and spread the labels of the others;
         - anything else that learns without a target, such as `OneClassSVM` or `KernelDensity`.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor(populate="nearest")``, with 1000 signatures.
+        How rows become signatures; None is ``Compressor(populate="nearest")``, with 1000 signatures. Pass one to set
+        its parameters, or its `random_state` for results that repeat.
     min_per_class : int, default=10
         Signatures are shared out in proportion to the rows of each class, but at least so many each (if the class
         has as many rows, and the number of signatures allows it).

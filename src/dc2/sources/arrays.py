@@ -92,6 +92,11 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
             "X is a sparse matrix, and sparse data is not supported: projections need dense rows. Reduce it "
             "first with sklearn.decomposition.TruncatedSVD, or pass X.toarray() if that fits into memory."
         )
+    if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
+        raise InputError(
+            f"X is a masked array with {np.count_nonzero(X.mask)} missing values. Fill them in, for instance with "
+            "sklearn.impute.SimpleImputer on X.filled(np.nan), or drop these rows."
+        )
     try:
         # Structure only: finite values are checked where the sums are made, which saves a pass.
         checked: NDArray[Any] = check_array(

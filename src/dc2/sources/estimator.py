@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names
 
 from dc2.errors import InputError
 from dc2.sources.base import Source
+from dc2.sources.paths import is_path
 from dc2.sources.resolve import as_source
 
 __all__ = ["SourceTransformer", "in_container", "source_for"]
@@ -49,7 +50,10 @@ def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None
     sample_weight : array-like, str or None
         Weights of the rows, or the name of the column that holds them.
     """
-    source = as_source(X, sample_weight=sample_weight)
+    # Of a file, the columns that the model knows are read, wherever they stand and whatever else there is.
+    known = None if reset or not is_path(X) else getattr(estimator, "feature_names_in_", None)
+    columns = None if known is None else [str(name) for name in known]
+    source = as_source(X, columns=columns, sample_weight=sample_weight)
     if _scikit_learn_sees(X, source):
         _check_feature_names(
             estimator, X, reset=reset

@@ -103,6 +103,17 @@ def _open_csv(file: FoundFile, fields: Sequence[Any] = ()) -> Any:
 
 
 def _check_csv_header(names: Sequence[str], path: str) -> None:
+    separator = next((sign for sign in ";\t|" if len(names) == 1 and sign in names[0]), None)
+    if separator is not None:
+        raise SourceError(
+            f"{path!r} seems to separate its columns by {separator!r}, but commas are expected. Write it with commas, "
+            f"or read it with pandas.read_csv(path, sep={separator!r}) and pass the data frame."
+        )
+    if "" in names:
+        raise SourceError(
+            f"Column {list(names).index('') + 1} of {path!r} has no name: often it is the index of a pandas frame, "
+            "which would be clustered like any other column. Write the file with index=False, or name the column."
+        )
     if list(names) == [str(index) for index in range(len(names))]:
         return  # what pandas writes for columns without names
     try:

@@ -278,7 +278,7 @@ def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
         kinds = sorted({str(schema[name]) for name in other})
         raise InputTypeError(
             f"{where} has columns that are not numeric: {listed(other)} ({', '.join(kinds)}). Leave them out with "
-            "columns= or drop=, or turn them into numbers first, for instance with "
+            "columns= or drop= of dc2.as_source, or turn them into numbers first, for instance with "
             "sklearn.preprocessing.OneHotEncoder."
         )
 

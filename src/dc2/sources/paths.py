@@ -11,9 +11,9 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import Any
 
-from dc2.errors import SourceError
+from dc2.errors import ParameterError, SourceError
 
-__all__ = ["FILE_SUFFIXES", "FoundFile", "find_files", "import_pyarrow", "is_path"]
+__all__ = ["FILE_SUFFIXES", "FoundFile", "check_not_among", "find_files", "import_pyarrow", "is_path"]
 
 FILE_SUFFIXES = {
     ".parquet": "parquet",
@@ -62,6 +62,17 @@ def is_path(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return len(data) > 0 and all(isinstance(one, str | os.PathLike) for one in data)
     return isinstance(data, str | os.PathLike)
+
+
+def check_not_among(path: str | os.PathLike[str], data: Any) -> None:
+    """Raise if a file that is to be written is one of those that are read."""
+    if not is_path(data):
+        return
+    target = os.path.realpath(os.path.expanduser(path))
+    if any(os.path.realpath(file.path) == target for file in find_files(data)):
+        raise ParameterError(
+            f"{os.fspath(path)!r} is one of the files that are read, and would be replaced. Choose another."
+        )
 
 
 def find_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[FoundFile]:

@@ -1,0 +1,76 @@
+"""What people try first, and what they are told where it cannot work."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_moons
+
+from dc2 import Compressor, RPFCluster
+from dc2.errors import InputError, ParameterError, SourceError
+
+SMALL = {"n_signatures": 60, "n_trees": 100, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return pd.DataFrame(make_moons(600, noise=0.05, random_state=0)[0], columns=["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def model(frame):
+    return RPFCluster(2, **SMALL).fit(frame)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_labels_never_replace_the_file_that_is_read(frame, model, tmp_path, name):
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if name.endswith("csv") else frame.to_parquet(path)
+    before = path.read_bytes()
+    for given in (path, [path], tmp_path / "*"):
+        with pytest.raises(ParameterError, match="is one of the files that are read"):
+            model.predict_to(given, path)
+    assert path.read_bytes() == before
+
+
+def test_columns_of_a_file_are_found_by_name_whatever_else_it_holds(frame, model, tmp_path):
+    frame[["b", "a"]].assign(town="x", w=1.0).to_parquet(tmp_path / "rows.parquet")
+    labels = np.concatenate(list(model.predict(tmp_path / "rows.parquet")))
+    np.testing.assert_array_equal(labels, model.labels_)
+
+
+def test_a_file_with_the_weights_that_were_fitted_can_be_predicted(frame, tmp_path):
+    frame.assign(w=1.0).to_parquet(tmp_path / "rows.parquet")
+    fitted = RPFCluster(2, **SMALL).fit(tmp_path / "rows.parquet", sample_weight="w")
+    assert sum(map(len, fitted.predict(tmp_path / "rows.parquet"))) == len(frame)
+
+
+def test_fit_predict_of_a_file_gives_its_labels(frame, model, tmp_path):
+    frame.to_parquet(tmp_path / "rows.parquet")
+    labels = RPFCluster(2, **SMALL).fit_predict(tmp_path / "rows.parquet")
+    np.testing.assert_array_equal(np.concatenate(list(labels)), model.labels_)
+
+
+@pytest.mark.parametrize("n_clusters", ["Auto", None, 2.5, range(2, 5)])
+def test_a_number_of_clusters_that_is_none_is_told_what_it_may_be(frame, n_clusters):
+    with pytest.raises(ParameterError, match=r'"auto", or a pair \(low, high\)'):
+        RPFCluster(n_clusters).fit(frame)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators_than_commas_are_named(frame, tmp_path, separator):
+    frame.to_csv(tmp_path / "rows.csv", sep=separator, index=False)
+    with pytest.raises(SourceError, match=r"separate its columns by .*read_csv"):
+        Compressor(20).fit(tmp_path / "rows.csv")
+
+
+def test_the_index_that_pandas_writes_is_not_clustered(frame, tmp_path):
+    frame.to_csv(tmp_path / "rows.csv")
+    with pytest.raises(SourceError, match=r"Column 1 .* has no name.*index=False"):
+        Compressor(20).fit(tmp_path / "rows.csv")
+
+
+def test_masked_values_are_missing_values(frame):
+    masked = np.ma.masked_less(frame.to_numpy(), -1.0)
+    with pytest.raises(InputError, match=f"masked array with {np.ma.count_masked(masked)} missing"):
+        Compressor(20).fit(masked)
+    assert len(Compressor(20, random_state=0).fit(np.ma.masked_less(masked, -1e9).data).signatures_) == 20
