@@ -14,7 +14,7 @@ from dc2.datasets import load_covertype, load_mnist, make_rank
 N_SIGNATURES = 1024
 KMEANS_STEPS = 25
 POPULATE = ("leaf", "nearest")
-FEWER_STEPS = {"populate": "nearest", "sharpen": 2, "refine": 1}
+FEWER_STEPS = {"populate": "nearest", "sharpen": 2, "refine": 2}  # as RPFCluster has it
 DISTORTION_VARIANTS = [
     *({"populate": populate, "sharpen": sharpen} for populate in POPULATE for sharpen in (0, 2, 4)),
     FEWER_STEPS,
