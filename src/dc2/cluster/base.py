@@ -126,6 +126,7 @@ class SignatureClusterer(
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
         self._check_row_count(len(signatures))
+        self._begin_without_rows()
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = signatures.points.shape[1]
@@ -248,6 +249,9 @@ class SignatureClusterer(
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
+
+    def _begin_without_rows(self) -> None:
+        """Raise if signatures alone are not enough, and forget what is known of rows."""
 
     def _new_seeds(self) -> Seeds:
         sequence = seed_sequence(self.random_state)

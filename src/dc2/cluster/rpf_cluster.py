@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -14,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.base import Seeds, SignatureClusterer, nearest_with_rows, relative_weights
 from dc2.cluster.membership import memberships
+from dc2.cluster.solid import first_solid
 from dc2.compress.compress import Compression, Plan, compress, near
 from dc2.compress.compressor import make_plan
 from dc2.compress.populate import answered
-from dc2.compress.signatures import Signatures
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
@@ -32,9 +30,6 @@ from dc2.spectral import Assign, SpectralResult, spectral_clustering
 from dc2.trees import RPForest
 from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
 from dc2.trees.tree import Cut
-
-FEWEST_SIGNATURES = 3  # of a cluster that was not asked for
-CHOICES_TRIED = 5
 
 
 class RPFCluster(SignatureClusterer):
@@ -225,21 +220,12 @@ class RPFCluster(SignatureClusterer):
             self._shared_rows = self._shared_rows[np.ix_(alive, alive)]
         return compression
 
-    def fit_signatures(self, signatures: Signatures) -> Self:
-        """Conquer signatures that were compressed elsewhere; `predict` then labels rows by the signature nearest.
-
-        Parameters
-        ----------
-        signatures : Signatures
-            Such as the merged signatures of several sites. ``signature_labels_`` has their labels in this order, so
-            that each site can label its rows with its own compressor.
-        """
+    def _begin_without_rows(self) -> None:
         if self.similarity == "ties":
             raise ParameterError(
                 "similarity='ties' looks at rows, and fit_signatures has none. Use similarity='rpf', or fit(X)."
             )
         self._shared_rows = None
-        return super().fit_signatures(signatures)
 
     def _fewest_clusters(self) -> int:
         if self._automatic(self.n_clusters):
@@ -301,7 +287,7 @@ class RPFCluster(SignatureClusterer):
                 random_state=seeds.assign,
             )
 
-        choice, result = _first_solid((choice, clustered(choice)) for choice in considered)
+        choice, result = first_solid((choice, clustered(choice)) for choice in considered)
         self.bandwidth_ = choice.bandwidth
         self.n_clusters_ = self._clusters_found(result, choice.n_clusters)
         self._set_or_drop("bandwidth_path_", choice.bandwidth_path)
@@ -388,16 +374,3 @@ class RPFCluster(SignatureClusterer):
             lambda block: memberships(router, block.X, label_of_id, n_clusters),
             np.empty((0, n_clusters)), self.n_jobs, self.block_bytes, self.verbose,
         )  # fmt: skip
-
-
-def _first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
-    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
-
-    A signature of a few rows between clusters stands apart as clusters do, but is none. A number that was asked for is
-    the only choice.
-    """
-    first = next(tried)
-    for choice, result in chain([first], islice(tried, CHOICES_TRIED - 1)):
-        if np.bincount(result.labels).min() >= FEWEST_SIGNATURES:
-            return choice, result
-    return first
