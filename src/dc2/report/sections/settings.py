@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dc2 import core
+from dc2.facts.facts import Facts
 from dc2.parameters import is_plain
-from dc2.report.facts import Facts
 from dc2.report.html import code_block, join, more, paragraph, table, tag
 from dc2.report.page import Section
 from dc2.versions import __version__, package_versions
