@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dc2.cli.failures import CommandError
-from dc2.model_file import load, read_header
+from dc2.loading import load, read_header
 
 __all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts", "variance_kept"]
 

@@ -14,12 +14,14 @@ from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
 from dc2.kernels import GaussianKernel
+from dc2.model_file import saved_model
 from dc2.parameters import check_positive
 from dc2.random import RandomStateLike
 from dc2.sources import Source
 from dc2.spectral import Assign, SpectralResult, spectral_clustering
 
 
+@saved_model
 class RASP(SignatureClusterer):
     """Fast approximate spectral clustering with a random projection tree; one of the paper's rivals.
 

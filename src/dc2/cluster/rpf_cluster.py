@@ -22,6 +22,7 @@ from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
 from dc2.kernels.bandwidth import Choice, choices, most_clusters
 from dc2.kernels.rpf import rpf_similarity
+from dc2.model_file import saved_model
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike
 from dc2.sources import Source
@@ -32,6 +33,7 @@ from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
 from dc2.trees.tree import Cut
 
 
+@saved_model
 class RPFCluster(SignatureClusterer):
     """Spectral clustering of millions of rows, by the rpf-kernel of about 1000 signatures (rpfCluster+).
 

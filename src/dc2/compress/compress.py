@@ -21,6 +21,7 @@ from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
+from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
@@ -42,6 +43,7 @@ class Plan:
     ties: bool = False
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
     """What compression leaves: where rows go, what they became, and (rows in memory) who went where."""
@@ -51,6 +53,11 @@ class Compression:
     ids: NDArray[np.int32] | None
     n_rows: int
     shared_rows: NDArray[np.float32] | None = None
+
+    def check(self) -> None:
+        """Raise unless every row has a signature; called when read from a model file."""
+        if not isinstance(self.router, Router) or self.signatures.points.shape != self.router.centres.shape:
+            raise InputError("the router and the signatures of a Compression do not fit together.")
 
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:

@@ -20,13 +20,14 @@ from dc2.core.reference import CUTS
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
-from dc2.model_file import SaveMixin
+from dc2.model_file import SaveMixin, saved_model
 from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources.estimator import SourceTransformer, in_container, source_for
 from dc2.trees.tree import NO_LIMIT, Cut
 
 
+@saved_model
 class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimator):
     """Compress rows to signatures by recursive random projections.
 
