@@ -22,7 +22,7 @@ from dc2.compress.compress import Compression
 from dc2.compress.lookup import signature_router
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
-from dc2.engines import Verbose, engine_for
+from dc2.engines import RunOptions, Verbose, engine_for
 from dc2.engines.base import Engine
 from dc2.errors import InputError, ParameterError
 from dc2.model_file import SaveMixin
@@ -93,7 +93,7 @@ class SignatureClusterer(
         self._check_row_count(source.n_rows)
         clock = StageClock(self.verbose)
         clock.enter("divide")
-        engine = engine_for(source, self.n_jobs, self.block_bytes, clock)
+        engine = engine_for(source, RunOptions(self.n_jobs, self.block_bytes, clock))
         seeds = self._new_seeds()
         compression = self._compress(source, engine, seeds)
         self._check_row_count(compression.n_rows)
@@ -201,7 +201,7 @@ class SignatureClusterer(
         """
         source = source_for(self, X, reset=False)
         lookup = Lookup(self._router, self._label_of_id(), source.feature_names)
-        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+        engine = engine_for(source, RunOptions.of(self))
 
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
             return lookup(block), block.extra
@@ -263,7 +263,7 @@ class SignatureClusterer(
 
     def _populated(self, X: Any, answer_of_id: NDArray[Any]) -> Any:
         source = source_for(self, X, reset=False)
-        return populated(source, self._router, answer_of_id, self.n_jobs, self.block_bytes, self.verbose)
+        return populated(source, self._router, answer_of_id, RunOptions.of(self))
 
     def _label_of_id(self) -> NDArray[np.int32]:
         check_is_fitted(self)

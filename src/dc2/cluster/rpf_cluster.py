@@ -15,8 +15,7 @@ from dc2.cluster.membership import memberships
 from dc2.cluster.solid import first_solid
 from dc2.compress.compress import Compression, Plan, compress, near
 from dc2.compress.compressor import make_plan
-from dc2.compress.populate import answered
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
+from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, answered
 from dc2.engines.base import Engine
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
@@ -374,5 +373,6 @@ class RPFCluster(SignatureClusterer):
         return answered(
             source_for(self, X, reset=False),
             lambda block: memberships(router, block.X, label_of_id, n_clusters),
-            np.empty((0, n_clusters)), self.n_jobs, self.block_bytes, self.verbose,
-        )  # fmt: skip
+            lambda: np.empty((0, n_clusters)),
+            RunOptions.of(self),
+        )

@@ -17,7 +17,7 @@ from dc2.compress.scaling import SCALES
 from dc2.compress.signatures import Signatures
 from dc2.compress.stream import Stream
 from dc2.core.reference import CUTS
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose, engine_for
+from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
 from dc2.model_file import SaveMixin, saved_model
@@ -162,7 +162,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         """
         plan = self._plan()
         source = source_for(self, X, reset=True, sample_weight=sample_weight)
-        engine = engine_for(source, self.n_jobs, self.block_bytes, self.verbose)
+        engine = engine_for(source, RunOptions.of(self))
         seeds = seed_sequence(self.random_state)
         self._store(compress(source, engine, plan, seeds, usable_threads(self.n_jobs)))
         self._stream: Stream | None = None
@@ -230,7 +230,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         check_is_fitted(self)
         source = source_for(self, X, reset=False)
         router = self._compression().router
-        return populated(source, router, table, self.n_jobs, self.block_bytes, self.verbose)
+        return populated(source, router, table, RunOptions.of(self))
 
     @property
     def signatures_(self) -> Signatures:

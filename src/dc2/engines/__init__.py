@@ -1,7 +1,9 @@
 """Engines: a map over the blocks of a source, with results in block order."""
 
+from dc2.engines.answers import answered
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Engine, Progress
-from dc2.engines.choose import Verbose, engine_for
+from dc2.engines.choose import engine_for
+from dc2.engines.options import RunOptions, Verbose
 from dc2.engines.progress import ProgressBar, progress_for
 from dc2.engines.threads import ThreadEngine
 
@@ -10,8 +12,10 @@ __all__ = [
     "Engine",
     "Progress",
     "ProgressBar",
+    "RunOptions",
     "ThreadEngine",
     "Verbose",
+    "answered",
     "engine_for",
     "progress_for",
 ]

@@ -12,10 +12,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dc2.compress import Compressor, Signatures
+from dc2.engines import RunOptions, answered
 from dc2.errors import InputTypeError
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
-from dc2.learn.rows import answered, whole
+from dc2.learn.rows import whole
 from dc2.sources import Source
 from dc2.sources.estimator import in_container, source_for
 
@@ -151,7 +152,13 @@ class Answers:
         source = source_for(self, X, reset=False)
         points, compressor = self.signatures_.points, self.compressors_[0]
         # One thread: an estimator may have its own, and need not be safe in several.
-        return answered(source, answer, points, len(points), 1, compressor.block_bytes, compressor.verbose)
+        return answered(
+            source,
+            lambda block: answer(block.X),
+            lambda: answer(points[:1].astype(source.dtype, copy=False)),
+            RunOptions(1, compressor.block_bytes, compressor.verbose),
+            len(points),
+        )
 
     def _in_memory(self, X: Any) -> Source:
         source = source_for(self, X, reset=False)

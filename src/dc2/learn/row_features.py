@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from dc2.compress import Compressor
-from dc2.engines import Verbose
-from dc2.learn.rows import answered
+from dc2.engines import RunOptions, Verbose, answered
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources.estimator import SourceTransformer, in_container, source_for
 
@@ -58,7 +57,11 @@ class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstima
         points = self.compressor_.signatures_.points
         with threadpool_limits(limits=1):  # the engine's threads share the cores already
             features = answered(
-                source, self._features, points, self._width, self.n_jobs, self.block_bytes, self.verbose
+                source,
+                lambda block: self._features(block.X),
+                lambda: self._features(points[:1].astype(source.dtype, copy=False)),
+                RunOptions.of(self),
+                self._width,
             )
         return in_container(features, X, self)
 

@@ -1,0 +1,78 @@
+"""An answer for every row of a source, in the form that suits the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dc2.engines.choose import engine_for
+from dc2.engines.options import RunOptions
+from dc2.sources.base import Block, Source
+
+__all__ = ["answered", "stacked"]
+
+
+def answered(
+    source: Source,
+    answer: Callable[[Block], Any],
+    like: Callable[[], Any],
+    options: RunOptions,
+    width: int = 0,
+) -> Any:
+    """Return the answer for every row of a source.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    answer : callable
+        Takes a block and returns an array or a sparse matrix with as many rows.
+    like : callable
+        Returns an array of such answers, of any number of rows. Only asked where answers are lazy: their dtype and
+        width must be known before they are computed.
+    options : RunOptions
+        Threads, memory and progress.
+    width : int, default=0
+        How many float64 numbers a row takes up while it is answered, where that is more than the row itself. A kernel
+        between a block and a thousand signatures is larger than the block: it is what must fit into a block's budget.
+
+    Returns
+    -------
+    ndarray, sparse matrix, iterator over them, or dask.array.Array
+        An array if the rows lie in memory, else blocks as they are read. Rows that are computed elsewhere are
+        answered there, when asked: then a lazy array with the chunks of the data.
+    """
+    if width:
+        rows = max(1, options.block_bytes // (8 * max(width, source.n_features)))
+        answer = _InParts(answer, rows)
+        options = replace(options, block_bytes=rows * source.n_features * source.dtype.itemsize)
+    lazy = getattr(source, "lazy", None)
+    if lazy is not None:
+        return lazy(answer, like())
+    answers = engine_for(source, options).map(answer, source, stage="populate")
+    return stacked(list(answers)) if source.in_memory else answers
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Put what blocks gave one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _InParts:
+    """Answers for blocks of any size, since the chunks of a cluster may be large: some rows at a time."""
+
+    answer: Callable[[Block], Any]
+    rows: int
+
+    def __call__(self, block: Block) -> Any:
+        X: NDArray[Any] = block.X
+        parts = range(0, len(X), self.rows)
+        return stacked([self.answer(Block(block.start + i, X[i : i + self.rows])) for i in parts])
