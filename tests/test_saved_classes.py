@@ -46,6 +46,8 @@ class Model(SaveMixin, BaseEstimator):
         graph = Graph(np.array([0, 2]), np.array([0.5, 0.25]), {"a": np.arange(3), (1, "b"): None}, Recipe(7))
         self.graph_ = Graph(np.array([0]), np.array([]), {}, Recipe(8), (graph, None))
         self.recipe_ = self.similarity
+        self.signatures_ = dc2.Signatures(np.zeros((1, 2)), np.ones(1), np.zeros(1))
+        self.distortion_, self.n_features_in_ = 0.0, 2
         return self
 
 
