@@ -189,7 +189,7 @@ def full_disk(*arguments: Any, **keywords: Any) -> None:
     ("place", "options", "named"),
     [
         ("dc2.cli.populate.write_labels", ["-o", "labels.parquet"], "labels.parquet"),
-        ("dc2.model_file._write", ["--model", "model.dc2"], "model.dc2"),
+        ("dc2.model_file.save.write_archive", ["--model", "model.dc2"], "model.dc2"),
     ],
 )
 def test_a_full_disk_is_told_with_the_file(

@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 import dc2
 from dc2 import KASP, RASP, Compressor, RPFCluster
 from dc2.errors import ModelFileError, ParameterError
-from dc2.model_file import read_header
+from dc2.loading import read_header
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(400, 4)), RNG.normal(5.0, 2.0, size=(400, 4))])
@@ -177,7 +177,7 @@ def test_numpy_can_open_the_file_without_pickle(tmp_path: Path) -> None:
 
 def test_the_header_names_class_and_versions(tmp_path: Path) -> None:
     header = read_header(saved(MODELS["RASP"].fit(X), tmp_path))
-    assert (header.class_name, header.dc2_version, header.format_version) == ("RASP", dc2.__version__, 1)
+    assert (header.class_name, header.dc2_version, header.format_version) == ("RASP", dc2.__version__, 2)
 
 
 @pytest.mark.parametrize("library", [pickle, joblib], ids=["pickle", "joblib"])
@@ -278,14 +278,14 @@ def rewritten(path: Path, **changes: Any) -> Path:
 
 def test_a_newer_file_is_refused_with_both_versions(tmp_path: Path) -> None:
     path = saved(MODELS["leaf"].fit(X), tmp_path)
-    rewritten(path, header={"format_version": 2, "dc2_version": "9.9"})
-    with pytest.raises(ModelFileError, match=rf"dc2 9\.9 in format 2, but dc2 {dc2.__version__}.*newer dc2"):
+    rewritten(path, header={"format_version": 3, "dc2_version": "9.9"})
+    with pytest.raises(ModelFileError, match=rf"dc2 9\.9 in format 3, but dc2 {dc2.__version__}.*newer dc2"):
         dc2.load(path)
 
 
 @pytest.mark.parametrize("name", ["os", "Popen", "dc2.cluster.RPFCluster", "Router", None, 3])
 def test_a_class_that_is_not_in_the_table_is_refused(name: Any, tmp_path: Path) -> None:
-    path = rewritten(saved(MODELS["leaf"].fit(X), tmp_path), header={"class": name})
+    path = rewritten(saved(MODELS["leaf"].fit(X), tmp_path), header={"model": name})
     with pytest.raises(ModelFileError):
         dc2.load(path)
 

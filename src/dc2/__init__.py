@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from dc2.compress import Compressor, Signatures
     from dc2.kernels import GaussianKernel, RPFKernel
     from dc2.learn import DC2, RPFFeatures, SignatureNystroem
+    from dc2.loading import load
     from dc2.metrics import clustering_accuracy, majority_floor
-    from dc2.model_file import load
     from dc2.sources import as_source
     from dc2.spectral import spectral_clustering
     from dc2.trees import RPForest, RPTree
@@ -44,7 +44,7 @@ _CONTENTS = {
     "dc2.kernels": ("GaussianKernel", "RPFKernel"),
     "dc2.learn": ("DC2", "RPFFeatures", "SignatureNystroem"),
     "dc2.metrics": ("clustering_accuracy", "majority_floor"),
-    "dc2.model_file": ("load",),
+    "dc2.loading": ("load",),
     "dc2.sources": ("as_source",),
     "dc2.spectral": ("spectral_clustering",),
     "dc2.trees": ("RPForest", "RPTree"),

@@ -3,7 +3,7 @@
 A message says what is wrong, why, and what to do, with the user's own numbers in it.
 """
 
-__all__ = ["InputError", "InputTypeError", "ModelFileError", "ParameterError", "SourceError"]
+__all__ = ["InputError", "InputTypeError", "ModelFileError", "ParameterError", "SourceError", "printable"]
 
 
 class InputError(ValueError):
@@ -24,3 +24,17 @@ class SourceError(InputError):
 
 class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, foreign, or of an unknown version."""
+
+
+def printable(text: str) -> str:
+    r"""Return a text as it may be shown: characters that would steer a terminal are spelled out.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2J column"))
+    a\x1b[2J column
+    """
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
+        for character in text
+    )

@@ -79,13 +79,15 @@ def cluster(
 
     from dc2.cli import summary
     from dc2.cli.failures import writing
-    from dc2.cli.model_facts import choice_facts, cluster_weights, variance_kept
+    from dc2.cli.model_facts import choice_facts, cluster_weights
     from dc2.cli.outputs import check_labels_file, check_outputs
     from dc2.cli.populate import write_and_count
     from dc2.cli.progress import stage_bars
     from dc2.cli.rows import Rows
     from dc2.cli.workers import check_engine, workers
     from dc2.cluster import RPFCluster
+    from dc2.facts import Facts
+    from dc2.kernels import RPF
 
     check_engine(engine, scheduler)
     ids = options.split_names(id_columns)
@@ -101,7 +103,7 @@ def cluster(
         clusterer = RPFCluster(
             clusters,
             n_signatures=signatures,
-            bandwidth=bandwidth,
+            similarity=RPF(bandwidth=bandwidth),
             scale=scale.parameter,  # type: ignore[arg-type]
             n_jobs=jobs,
             random_state=seed,
@@ -129,16 +131,15 @@ def cluster(
         {
             **choice_facts(clusterer),
             "distortion": f"{clusterer.distortion_:.4g}: {len(clusterer.signatures_):,} signatures keep "
-            f"{variance_kept(clusterer):.1%} of the variance",
+            f"{Facts.of(clusterer).variance_kept:.1%} of the variance",
         },
         {
             "rows": clusterer.n_rows_in_,
             "columns": clusterer.n_features_in_,
             "signatures": len(clusterer.signatures_),
             "distortion": clusterer.distortion_,
-            "variance_kept": variance_kept(clusterer),
+            "variance_kept": Facts.of(clusterer).variance_kept,
             "bandwidth": clusterer.bandwidth_,
-            "n_clusters_confidence": getattr(clusterer, "n_clusters_confidence_", None),
         },
         sizes=sizes,
         seconds={**clusterer.stage_seconds_, "total": time.perf_counter() - began},

@@ -55,11 +55,11 @@ def compress(
 
     from dc2.cli import summary
     from dc2.cli.failures import writing
-    from dc2.cli.model_facts import variance_kept
     from dc2.cli.outputs import check_outputs
     from dc2.cli.progress import stage_bars
     from dc2.cli.rows import Rows
     from dc2.compress import Compressor
+    from dc2.facts.variance import variance_kept
     from dc2.output import check_output_path, write_labels
 
     rows = Rows(data, options.split_names(columns), options.split_names(drop), weight=weight)
@@ -85,7 +85,7 @@ def compress(
     if "model" in files:
         with writing(files["model"]):
             compressor.save(files["model"])
-    made, kept = compressor.signatures_, variance_kept(compressor)
+    made, kept = compressor.signatures_, variance_kept(compressor.signatures_)
     summary.tell(
         f"{len(made):,} signatures of {source.n_rows:,} rows of {source.n_features} columns",
         {"distortion": f"{compressor.distortion_:.4g}: {kept:.1%} of the variance is kept"},

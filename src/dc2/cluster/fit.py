@@ -18,11 +18,11 @@ from dc2.conquer import Conquest, SpectralConqueror, Wish
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError
+from dc2.estimators.columns import Columns, fitted_source
 from dc2.kernels.nodes import NearRows, Nodes, nodes_at
 from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
-from dc2.sources.columns import Columns, fitted_source
 
 __all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer"]
 

@@ -21,7 +21,8 @@ from dc2.compress.plan import SAMPLED_PER_SIGNATURE
 from dc2.compress.sample import Sample
 from dc2.compress.signatures import Signatures
 from dc2.engines.base import Engine
-from dc2.errors import InputTypeError
+from dc2.errors import InputError, InputTypeError
+from dc2.model_file import saved_model, saved_record
 from dc2.sources import Source, raise_if_not_finite
 from dc2.trees.tree import NO_LIMIT
 
@@ -29,6 +30,7 @@ TWO_STAGES_ABOVE = 20_000
 FIRST_SHARE, FIRST_RESTARTS = 0.1, 20
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class CentreRouter:
     """Sends a row to the nearest of all centres."""
@@ -40,6 +42,11 @@ class CentreRouter:
     def in_words(self) -> str:
         """Say what divides the rows."""
         return "K-means"
+
+    def check(self) -> None:
+        """Raise unless there are finite centres; called when read from a model file."""
+        if self.centres.ndim != 2 or self.centres.dtype.kind != "f" or not np.isfinite(self.centres).all():
+            raise InputError("a CentreRouter has no finite centres.")
 
     def assign(
         self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
@@ -58,6 +65,7 @@ class CentreRouter:
         return ids.astype(np.int32), distances**2
 
 
+@saved_model
 class KASP(RASP):
     """Fast approximate spectral clustering with K-means; one of the paper's rivals.
 

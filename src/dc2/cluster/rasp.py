@@ -13,6 +13,7 @@ from dc2.conquer import SpectralConqueror, Wish
 from dc2.conquer.checks import check_enough_signatures
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
 from dc2.kernels import similarity_recipe
+from dc2.model_file import saved_model
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral import Assign
@@ -20,6 +21,7 @@ from dc2.spectral import Assign
 __all__ = ["RASP"]
 
 
+@saved_model
 class RASP(SignatureClusterer):
     """Fast approximate spectral clustering with a random projection tree; one of the paper's rivals.
 

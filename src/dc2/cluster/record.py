@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Conquest, Wish
-from dc2.sources.columns import Columns
+from dc2.errors import InputError
+from dc2.estimators.columns import Columns
+from dc2.model_file import saved_record
 
 __all__ = ["ClusterRecord"]
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class ClusterRecord:
     """What a fit found.
@@ -54,6 +57,24 @@ class ClusterRecord:
     seed: dict[str, Any]
     stage_seconds: dict[str, float] | None = None
     ids: NDArray[np.int32] | None = None
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a record was read from a model file."""
+        n_signatures, labels = len(self.signatures), self.conquest.labels
+        n_ids = len(self.router.centres)
+        numbers = self.signature_of_id
+        is_sound = (
+            type(self.n_rows) is int
+            and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and labels.shape == (n_signatures,)
+            and labels.max() < n_signatures
+            and len(self.similarity) == n_signatures
+            and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
+        )
+        if is_sound and numbers is not None:
+            is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
+        if not is_sound:
+            raise InputError("the parts of a ClusterRecord do not fit together.")
 
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
         """Return something that is known of each signature for each number that the router gives."""

@@ -12,6 +12,7 @@ from dc2.conquer import SpectralConqueror, Wish
 from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
 from dc2.kernels import RPF, similarity_recipe
+from dc2.model_file import saved_model
 from dc2.parameters import check_choice
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral import Assign
@@ -19,6 +20,7 @@ from dc2.spectral import Assign
 __all__ = ["RPFCluster"]
 
 
+@saved_model
 class RPFCluster(SignatureClusterer):
     """Spectral clustering of millions of rows, by the rpf-kernel of about 1000 signatures (rpfCluster+).
 

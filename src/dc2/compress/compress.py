@@ -21,12 +21,14 @@ from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
+from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
 SHORTLIST = 24
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
     """What compression leaves.

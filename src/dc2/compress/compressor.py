@@ -17,15 +17,16 @@ from dc2.compress.signatures import Signatures
 from dc2.compress.stream import Stream
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.model_file import SaveMixin
+from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
+from dc2.model_file import SaveMixin, saved_model, saved_record
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import as_source
-from dc2.sources.columns import Columns, KnowsItsColumns, fitted_source
 from dc2.sources.estimator import SourceTransformer, in_container
 from dc2.trees.tree import NO_LIMIT, Cut
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class CompressorRecord:
     """What a fit learned: signatures of rows that are complete, or a stream that goes on.
@@ -50,6 +51,7 @@ class CompressorRecord:
         return self.compression
 
 
+@saved_model
 class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransformer, BaseEstimator):
     """Compress rows to signatures by recursive random projections.
 

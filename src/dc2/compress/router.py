@@ -16,6 +16,8 @@ from dc2 import core
 from dc2.compress.scaling import Scaling
 from dc2.compress.sums import Sums
 from dc2.core.reference import hash_at, lanes_dot
+from dc2.errors import InputError
+from dc2.model_file import saved_record
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
@@ -23,6 +25,7 @@ EXITS = 8
 EXIT_DISTANCES = 2**22  # at most: of very many signatures, exits are looked for among evenly taken ones
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Router:
     """Sends rows to signatures; small, whatever the number of rows it was made from.
@@ -50,6 +53,34 @@ class Router:
     gaps: NDArray[Any] | None = None
     deal_seed: int = 0
     scaling: Scaling | None = None
+
+    def check(self) -> None:
+        """Raise if a row could be sent outside the arrays; called when a router was read from a model file."""
+        leaves = sum(tree.n_leaves for tree in self.trees)
+        shortlist, gaps = self.shortlist, self.gaps
+        is_sound = (
+            len(self.trees) > 0
+            and self.centres.ndim == 2
+            and len(self.centres) == leaves
+            and bool(np.isfinite(self.centres).all())
+            and all(tree.directions.dtype == self.dtype for tree in self.trees)
+            and all(tree.directions.shape[1] == self.n_features for tree in self.trees)
+            and type(self.deal_seed) is int
+            and 0 <= self.deal_seed < 2**64
+            and (self.scaling is None or len(self.scaling.shift) == self.n_features)
+            and (shortlist is None) == (gaps is None)
+        )
+        if shortlist is not None and gaps is not None:
+            is_sound &= (
+                shortlist.dtype == np.int32
+                and shortlist.ndim == 2
+                and len(shortlist) == leaves
+                and shortlist.shape == gaps.shape
+                and gaps.dtype == self.dtype
+                and bool(((shortlist >= 0) & (shortlist < leaves)).all())
+            )
+        if not is_sound:
+            raise InputError("the parts of a Router do not fit together.")
 
     @property
     def n_features(self) -> int:

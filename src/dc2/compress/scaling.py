@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from dc2.core.reference import lanes_dot
 from dc2.errors import InputError
+from dc2.model_file import saved_record
 
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """How rows are scaled: columns are shifted and stretched, then rows brought to length 1 if directions count.
@@ -33,6 +35,18 @@ class Scaling:
     shift: NDArray[np.float64]
     factor: NDArray[np.float64]
     unit: bool = False
+
+    def check(self) -> None:
+        """Raise if rows would not be scaled to numbers; called when a scaling was read from a model file."""
+        numbers = (self.shift, self.factor)
+        if (
+            self.kind not in SCALES
+            or not isinstance(self.unit, bool)
+            or any(array.dtype != np.float64 or array.ndim != 1 for array in numbers)
+            or self.shift.shape != self.factor.shape
+            or not all(np.isfinite(array).all() for array in numbers)
+        ):
+            raise InputError("the parts of a Scaling do not fit together.")
 
     def apply(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
         """Return scaled rows, in their own dtype.

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.errors import InputError
+from dc2.model_file import saved_record
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Signatures:
     """Points that stand for rows.
@@ -37,6 +39,20 @@ class Signatures:
     points: NDArray[Any]
     weights: NDArray[np.float64]
     spread: NDArray[np.float64]
+
+    def check(self) -> None:
+        """Raise unless there are finite points with weights and spreads; called when read from a model file."""
+        n_points = len(self.points)
+        numbers = (self.points, self.weights, self.spread)
+        if (
+            n_points == 0
+            or self.points.ndim != 2
+            or self.points.dtype not in (np.float32, np.float64)
+            or any(array.shape != (n_points,) or array.dtype != np.float64 for array in numbers[1:])
+            or not all(np.isfinite(array).all() for array in numbers)
+            or not ((self.weights >= 0).all() and self.weights.any() and (self.spread >= 0).all())
+        ):
+            raise InputError("the points, weights and spreads of Signatures do not fit together.")
 
     def __len__(self) -> int:
         return len(self.points)

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.errors import InputError
+from dc2.model_file import saved_record
+
 __all__ = ["Conquest", "Path", "Spectrum", "heaviest_first"]
 
 Path = dict[str, NDArray[Any]]
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """What spectral clustering looked at.
@@ -37,7 +41,19 @@ class Spectrum:
     bandwidth_path: Path | None = None
     n_clusters_path: Path | None = None
 
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a spectrum was read from a model file."""
+        numbers = (self.eigenvalues, self.embedding)
+        if (
+            self.eigenvalues.ndim != 1
+            or self.embedding.ndim != 2
+            or not all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
+            or not isinstance(self.bandwidth, float)
+        ):
+            raise InputError("the parts of a Spectrum do not fit together.")
 
+
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Conquest:
     """Clusters of nodes, and how they were found.
@@ -55,6 +71,19 @@ class Conquest:
     labels: NDArray[np.int32]
     wanted: int
     spectrum: Spectrum | None = None
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a conquest was read from a model file."""
+        labels = self.labels
+        if (
+            type(self.wanted) is not int
+            or labels.dtype != np.int32
+            or labels.ndim != 1
+            or not len(labels)
+            or not 0 <= labels.min() <= labels.max() < len(labels)
+            or (self.spectrum is not None and len(self.spectrum.embedding) != len(labels))
+        ):
+            raise InputError("the parts of a Conquest do not fit together.")
 
     @property
     def n_clusters(self) -> int:

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from dc2.errors import ParameterError
+from dc2.model_file import saved_record
 from dc2.parameters import check_integer
 
 __all__ = ["NumberOfClusters", "Wish"]
@@ -14,6 +15,7 @@ __all__ = ["NumberOfClusters", "Wish"]
 NumberOfClusters = Any  # int, "auto", (low, high) or range(low, high + 1)
 
 
+@saved_record
 @dataclass(frozen=True)
 class Wish:
     """Bounds of the number of clusters.

@@ -11,8 +11,10 @@ from numpy.random import SeedSequence
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dc2.errors import InputError
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import InWords
+from dc2.model_file import saved_model, saved_record
 from dc2.parameters import check_positive
 
 __all__ = ["Gaussian", "GaussianKernel", "GaussianSimilarity"]
@@ -20,6 +22,7 @@ __all__ = ["Gaussian", "GaussianKernel", "GaussianSimilarity"]
 _FloatArray = npt.NDArray[np.float64]
 
 
+@saved_model
 class Gaussian(BaseEstimator):
     """The Gaussian kernel exp(-||x - y||^2 / sigma).
 
@@ -56,6 +59,7 @@ class Gaussian(BaseEstimator):
         return GaussianSimilarity(points.astype(np.float32), sigma)
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class GaussianSimilarity:
     """The Gaussian kernel of nodes.
@@ -72,6 +76,16 @@ class GaussianSimilarity:
     bandwidth: float
 
     sparse: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a similarity was read from a model file."""
+        if (
+            self.points.ndim != 2
+            or self.points.dtype != np.float32
+            or not np.isfinite(self.points).all()
+            or not (isinstance(self.bandwidth, float) and self.bandwidth > 0)
+        ):
+            raise InputError("the parts of a GaussianSimilarity do not fit together.")
 
     @property
     def bandwidths(self) -> tuple[float, ...]:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dc2.errors import InputError
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import InWords
+from dc2.model_file import saved_model, saved_record
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.trees import RPForest
@@ -24,6 +26,7 @@ BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
 FINEST_FOR_COUNTING = 0.03  # below it lone outliers pass for clusters
 
 
+@saved_model
 class RPF(BaseEstimator):
     """The rpf-kernel exp((s - 1) / b), with s the share of random trees in which two points share a leaf.
 
@@ -105,6 +108,7 @@ def chosen_bandwidth(bandwidth: Any) -> float | None:
     return check_positive("bandwidth", bandwidth)
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class RPFSimilarity:
     """The rpf-kernel of nodes, for any bandwidth.
@@ -127,6 +131,18 @@ class RPFSimilarity:
     bandwidths_for_counting: ClassVar[tuple[float, ...]] = tuple(
         b for b in BANDWIDTHS if b >= FINEST_FOR_COUNTING
     )
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a similarity was read from a model file."""
+        n = len(self.counts)
+        if (
+            type(self.n_trees) is not int
+            or self.counts.shape != (n, n)
+            or self.counts.dtype.kind != "u"
+            or (n > 0 and self.counts.max() > self.n_trees)
+            or not (self.bandwidth is None or (isinstance(self.bandwidth, float) and self.bandwidth > 0))
+        ):
+            raise InputError("the parts of an RPFSimilarity do not fit together.")
 
     def __len__(self) -> int:
         return len(self.counts)

@@ -14,12 +14,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dc2.engines import RunOptions, answered
 from dc2.errors import InputTypeError
+from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
 from dc2.learn.rows import whole
 from dc2.learn.targets import Lesson
 from dc2.sources import Source
-from dc2.sources.columns import Columns, KnowsItsColumns
 from dc2.sources.estimator import in_container
 
 __all__ = ["Answers"]

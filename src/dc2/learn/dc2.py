@@ -16,13 +16,13 @@ from sklearn.utils import TransformerTags, get_tags
 
 from dc2.compress import Compressor, Signatures
 from dc2.errors import ParameterError
+from dc2.estimators.columns import fitted_source
 from dc2.learn.answers import Answers, LearnedRecord
 from dc2.learn.kinds import Kind, has_transform, kind_of
 from dc2.learn.routing import metadata_router, takes_weights
 from dc2.learn.targets import Lesson, teach
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike
-from dc2.sources.columns import fitted_source
 
 __all__ = ["DC2"]
 

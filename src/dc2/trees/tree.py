@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dc2 import core
 from dc2.core.reference import CUTS, NORMAL_TABLE
 from dc2.errors import InputError, ParameterError
+from dc2.model_file import saved_record
 from dc2.parameters import check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence, tree_seed
 from dc2.sources import Block, as_source, raise_if_not_finite
@@ -19,6 +20,7 @@ Cut = Literal["median", "mean", "uniform", "quantile"]
 NO_LIMIT = 2**62  # more leaves than rows there can be
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class RPTree:
     """A random projection tree: each node sends a row left if its projection is at most the node's threshold.
@@ -49,6 +51,25 @@ class RPTree:
     directions: NDArray[Any]
     thresholds: NDArray[Any]
     children: NDArray[np.int32]
+
+    def check(self) -> None:
+        """Raise if a row could be sent outside the arrays; called when a tree was read from a model file."""
+        nodes = np.arange(len(self.thresholds))[:, None]
+        children = self.children
+        is_sound = (
+            children.dtype == np.int32
+            and children.shape == (len(nodes), 2)
+            and self.directions.ndim == 2
+            and self.thresholds.shape == (len(nodes),)
+            and len(self.directions) == len(nodes)
+            and self.directions.dtype == self.thresholds.dtype
+            and self.directions.dtype in (np.float32, np.float64)
+            and np.where(
+                children < 0, ~children <= len(nodes), (children > nodes) & (children < len(nodes))
+            ).all()
+        )
+        if not is_sound:
+            raise InputError("the arrays of an RPTree do not fit together.")
 
     @classmethod
     def grow(

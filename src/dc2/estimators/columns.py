@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError, InputTypeError
+from dc2.model_file import saved_record
 from dc2.sources.base import Source
 from dc2.sources.paths import is_path
 from dc2.sources.resolve import as_source
@@ -19,6 +20,7 @@ from dc2.sources.resolve import as_source
 __all__ = ["Columns", "KnowsItsColumns", "fitted_source", "matching_source"]
 
 
+@saved_record
 @dataclass(frozen=True)
 class Columns:
     """What a model remembers of the columns it was fitted on.
@@ -33,6 +35,19 @@ class Columns:
 
     n_features: int
     names: tuple[str, ...] | None = None
+
+    def check(self) -> None:
+        """Raise if number and names do not fit together; called when read from a model file."""
+        names = self.names
+        if type(self.n_features) is not int or not (
+            names is None
+            or (
+                isinstance(names, tuple)
+                and len(names) == self.n_features
+                and all(isinstance(name, str) for name in names)
+            )
+        ):
+            raise InputError("the parts of Columns do not fit together.")
 
     @property
     def feature_names_in(self) -> NDArray[np.object_]:

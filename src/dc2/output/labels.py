@@ -1,11 +1,11 @@
-"""Files that appear whole at the end, or not at all: labels, written as they come in row order, and texts."""
+"""Labels to a file, in row order, as they come."""
 
 from __future__ import annotations
 
+import io
 import os
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, ParameterError
+from dc2.output.csv_lines import write_csv
+from dc2.output.target import check_target, renamed_at_the_end
 from dc2.sources.paths import import_pyarrow
 
-__all__ = ["check_output_path", "check_target", "renamed_at_the_end", "write_labels", "write_whole"]
+__all__ = ["check_columns", "check_output_path", "check_room", "write_labels"]
 
 Labels = NDArray[Any] | Mapping[str, NDArray[Any]]
+
+# What a label takes at least in a file; packed ones may take next to nothing.
+LEAST_BYTES = {".parquet": 0, ".arrow": 4, ".feather": 4, ".csv": 2, ".csv.gz": 0, ".npy": 4}
 
 
 def write_labels(
@@ -50,10 +55,9 @@ def write_labels(
     3 [0 1 1]
     """
     target = check_output_path(path)
-    write = _WRITERS[_suffix(target)]
     tables = (_columns(piece, column) for piece in pieces)
     with renamed_at_the_end(target) as temporary, open(temporary, "xb") as sink:
-        rows = write(sink, tables)
+        rows = _written(_suffix(target), sink, tables)
         if rows == 0:
             raise InputError(f"There are no labels to write to {str(target)!r}.")
     return rows
@@ -80,39 +84,63 @@ def check_output_path(path: str | os.PathLike[str]) -> Path:
     return check_target(path, "Labels")
 
 
-def check_target(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the path if a file can be written there, else raise, saying what it was to hold.
+def check_room(path: Path, n_rows: int | None) -> None:
+    """Raise if the disk cannot hold so many labels, however well they pack; call it before any work.
 
     Examples
     --------
-    >>> check_target("no/such/folder/report.html", "A report")
+    >>> check_room(Path("labels.npy"), 10**18)
     Traceback (most recent call last):
     ...
-    dc2.errors.ParameterError: A report cannot be written to 'no/such/folder/report.html': there is no such folder.
+    dc2.errors.ParameterError: Labels of 1000000000000000000 rows cannot be written to 'labels.npy': they take at \
+least 4.0e+18 bytes, and ... are free.
     """
-    target = Path(path).expanduser()
-    if target.is_dir():
-        raise ParameterError(f"{what} cannot be written to {str(target)!r}: it is a folder; add a file name.")
-    if not target.parent.is_dir():
-        raise ParameterError(f"{what} cannot be written to {str(target)!r}: there is no such folder.")
-    return target
+    if n_rows is None:
+        return
+    least = int(n_rows * LEAST_BYTES[_suffix(path)])
+    free = shutil.disk_usage(path.parent).free
+    if least > free:
+        raise ParameterError(
+            f"Labels of {n_rows} rows cannot be written to {str(path)!r}: they take at least {least:.1e} bytes, and "
+            f"{free:.1e} are free."
+        )
 
 
-@contextmanager
-def renamed_at_the_end(target: Path) -> Iterator[Path]:
-    """Give a temporary name in the same folder, renamed to the target at the end; on an error it is removed."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+def check_columns(path: str | os.PathLike[str], columns: Any) -> None:
+    """Raise if the file's format cannot hold columns of these types; call it before any work.
+
+    Parameters
+    ----------
+    path : path
+        Where labels are to be written.
+    columns : pyarrow.Table or None
+        Some rows of the columns to be written beside them (`Block.extra`).
+    """
+    if columns is None:
+        return
+    suffix = _suffix(Path(path))
+    for field in columns.schema:
+        try:
+            _written(suffix, io.BytesIO(), [{field.name: columns.column(field.name)[:0]}])
+        except InputError as error:
+            raise ParameterError(
+                f"Column {field.name!r} is of type {field.type}, which a {suffix} file cannot hold. Write .parquet, or "
+                "leave the column out."
+            ) from error
+
+
+def _written(suffix: str, sink: Any, tables: Iterable[dict[str, Any]]) -> int:
+    """Write tables and return how many rows they have."""
+    if suffix == ".npy":
+        return _write_npy(sink, tables)
     try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text; the file appears whole or not at all."""
-    with renamed_at_the_end(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        return _WRITERS[suffix](sink, tables)
+    except (
+        import_pyarrow().lib.ArrowInvalid,
+        import_pyarrow().lib.ArrowTypeError,
+        NotImplementedError,
+    ) as error:
+        raise InputError(f"A {suffix} file cannot hold these columns: {error}") from error
 
 
 def _columns(piece: Labels | tuple[Labels, Any], column: str) -> dict[str, Any]:
@@ -159,13 +187,9 @@ def _write_arrow(sink: BinaryIO, pieces: Iterable[dict[str, Any]]) -> int:
     return _write_tables(import_pyarrow("ipc").new_file, sink, pieces)
 
 
-def _write_csv(sink: Any, pieces: Iterable[dict[str, Any]]) -> int:
-    return _write_tables(import_pyarrow("csv").CSVWriter, sink, pieces)
-
-
 def _write_packed_csv(sink: BinaryIO, pieces: Iterable[dict[str, Any]]) -> int:
     with import_pyarrow().CompressedOutputStream(sink, "gzip") as packed:
-        return _write_csv(packed, pieces)
+        return write_csv(packed, pieces)
 
 
 def _write_npy(sink: BinaryIO, pieces: Iterable[dict[str, Any]]) -> int:
@@ -198,7 +222,7 @@ _WRITERS: dict[str, Callable[[Any, Iterable[dict[str, Any]]], int]] = {
     ".parquet": _write_parquet,
     ".arrow": _write_arrow,
     ".feather": _write_arrow,
-    ".csv": _write_csv,
+    ".csv": write_csv,
     ".csv.gz": _write_packed_csv,
     ".npy": _write_npy,
 }
