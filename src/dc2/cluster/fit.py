@@ -133,11 +133,13 @@ def _conquered(
 
 
 def _nodes_of(compression: Compression, n_threads: int) -> Nodes:
+    signatures = compression.signatures
+
     def near_sampled(few: int) -> NearRows:
-        assert compression.sample is not None
+        if compression.sample is None:  # every row is a signature, and its neighbours head its list
+            return NearRows(compression.router.shortlist[:, :few], signatures.weights)
         return near_rows(near(compression.router, n_threads), compression.sample, few, n_threads)
 
-    signatures = compression.signatures
     return nodes_at(signatures.points, signatures.weights, near_sampled)
 
 
