@@ -54,7 +54,7 @@ class Rows:
             )
         self.data = list(data)
         self.files: list[FoundFile] = find_files(self.data)
-        self.unnamed = all(file.format == "npy" for file in self.files)
+        self.unnamed = all(not file.format.named_columns for file in self.files)
         self._columns = [self._name(name) for name in columns]
         self._drop = [self._name(name) for name in drop]
         self._ids, self._weight = list(ids), weight
