@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from dc2.engines import RunOptions, Verbose, engine_for
 from dc2.engines.base import Engine
 from dc2.errors import InputError, ParameterError
 from dc2.model_file import SaveMixin
-from dc2.output import check_output_path, write_labels
+from dc2.output import check_output_path, check_room, write_labels
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import Block, Source, as_source
@@ -160,6 +160,7 @@ class SignatureClusterer(
         *,
         id_columns: str | Sequence[str] = (),
         column: str = "label",
+        seen: Callable[[NDArray[np.int32]], None] | None = None,
     ) -> int:
         """Write the cluster of each row to a file, in row order, beside chosen columns of the data.
 
@@ -174,6 +175,8 @@ class SignatureClusterer(
             Columns of the data to write beside the labels.
         column : str, default="label"
             Name of the column of labels.
+        seen : callable, optional
+            Called with the labels of each block as they are written, for instance to count them.
 
         Returns
         -------
@@ -181,7 +184,7 @@ class SignatureClusterer(
             Number of rows written.
         """
         check_is_fitted(self)
-        check_output_path(path)
+        target = check_output_path(path)
         check_not_among(path, X)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         fitted = getattr(self, "feature_names_in_", None)
@@ -189,7 +192,9 @@ class SignatureClusterer(
         rows = (
             X if isinstance(X, Source) else as_source(X, columns=wanted if _named(X) else None, extra=names)
         )
-        return write_labels(path, self.labelled_blocks(rows), column)
+        check_room(target, rows.n_rows)
+        blocks = self.labelled_blocks(rows)
+        return write_labels(target, blocks if seen is None else _shown(blocks, seen), column)
 
     def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
         """Yield the labels of each block of rows, and the columns that travelled with it (`Block.extra`).
@@ -313,6 +318,14 @@ class SignatureClusterer(
                 stacklevel=5,
             )
         return found
+
+
+def _shown(
+    blocks: Iterator[tuple[NDArray[np.int32], Any]], seen: Callable[[NDArray[np.int32]], None]
+) -> Iterator[tuple[NDArray[np.int32], Any]]:
+    for labels, extra in blocks:
+        seen(labels)
+        yield labels, extra
 
 
 def _named(X: Any) -> bool:
