@@ -9,13 +9,15 @@ from dc2.cli import summary
 from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
 from dc2.cli.labels import kept_by_model, write_and_count
-from dc2.cli.model_facts import choice_facts, cluster_weights, variance_kept
+from dc2.cli.model_facts import choice_facts, cluster_weights
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import RPFCluster
 from dc2.engines.base import Progress
+from dc2.facts.variance import variance_kept
+from dc2.kernels import RPF
 from dc2.sources import Source
 
 __all__ = ["run"]
@@ -54,7 +56,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFClu
     return RPFCluster(
         wanted.clusters,
         n_signatures=wanted.signatures,
-        bandwidth=wanted.bandwidth,
+        similarity=RPF(bandwidth=wanted.bandwidth),
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
@@ -93,7 +95,7 @@ def tell(
     as_json: bool,
 ) -> None:
     """Say what was found."""
-    kept, made = variance_kept(clusterer), len(clusterer.signatures_)
+    kept, made = variance_kept(clusterer.signatures_), len(clusterer.signatures_)
     known: dict[str, Any] = {
         "rows": clusterer.n_rows_in_,
         "columns": clusterer.n_features_in_,
@@ -101,7 +103,6 @@ def tell(
         "distortion": clusterer.distortion_,
         "variance_kept": kept,
         "bandwidth": clusterer.bandwidth_,
-        "n_clusters_confidence": getattr(clusterer, "n_clusters_confidence_", None),
     }
     summary.tell(
         f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "

@@ -10,12 +10,12 @@ import typer
 from dc2.cli import summary
 from dc2.cli.compress import CompressOptions
 from dc2.cli.failures import writing
-from dc2.cli.model_facts import variance_kept
 from dc2.cli.outputs import check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows
 from dc2.compress import Compressor
 from dc2.engines.base import Progress
+from dc2.facts.variance import variance_kept
 from dc2.output import check_output_path, write_labels
 from dc2.sources import Source
 
@@ -81,7 +81,7 @@ def tell(
     as_json: bool,
 ) -> None:
     """Say what was made."""
-    made, kept = compressor.signatures_, variance_kept(compressor)
+    made, kept = compressor.signatures_, variance_kept(compressor.signatures_)
     summary.tell(
         f"{len(made):,} signatures of {source.n_rows:,} rows of {source.n_features} columns",
         {"distortion": f"{compressor.distortion_:.4g}: {kept:.1%} of the variance is kept"},

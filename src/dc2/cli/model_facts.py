@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from dc2.cli.failures import CommandError
+from dc2.facts.variance import variance_kept
 from dc2.loading import load, read_header
 
-__all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts", "variance_kept"]
+__all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts"]
 
 
 def cluster_weights(model: Any) -> list[float]:
@@ -17,22 +18,14 @@ def cluster_weights(model: Any) -> list[float]:
     return [float(weight) for weight in weights]
 
 
-def variance_kept(model: Any) -> float:
-    """Return the share of the rows' variance that is left in their signatures."""
-    signatures = model.signatures_
-    points, weights = signatures.points.astype(np.float64), signatures.weights
-    mean = np.average(points, axis=0, weights=weights)
-    between = np.average(((points - mean) ** 2).sum(axis=1), weights=weights)
-    return float(between / (between + signatures.distortion)) if between > 0 else 1.0
-
-
 def choice_facts(model: Any) -> dict[str, str]:
     """Return what was chosen automatically, in words."""
     facts = {}
-    confidence = getattr(model, "n_clusters_confidence_", None)
-    if confidence is not None:
-        facts["chosen k"] = f"{model.n_clusters_} (confidence {confidence:.2f} of 1)"
-    if model.bandwidth == "auto":
+    path = getattr(model, "n_clusters_path_", None)
+    if path is not None:
+        others = [int(n) for n in path["n_clusters"][np.argsort(-path["score"])] if n != model.n_clusters_]
+        facts["chosen k"] = f"{model.n_clusters_}" + (f"; {others[0]} comes next" if others else "")
+    if hasattr(model, "bandwidth_path_"):
         facts["bandwidth"] = f"{model.bandwidth_:g}, chosen"
     return facts
 
@@ -74,7 +67,7 @@ def model_facts(path: Path) -> dict[str, Any]:
         "column_names": None if names is None else list(names),
         "signatures": len(model.signatures_),
         "distortion": model.distortion_,
-        "variance_kept": variance_kept(model),
+        "variance_kept": variance_kept(model.signatures_),
         "cluster_sizes": sizes,
         "settings": {name: value for name, value in model.get_params().items() if name != "verbose"},
     }

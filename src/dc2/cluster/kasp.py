@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.neighbors import NearestNeighbors
 
-from dc2.cluster.base import Seeds
+from dc2.cluster.fit import Compress
 from dc2.cluster.rasp import RASP
 from dc2.compress.compress import Compression
+from dc2.compress.plan import SAMPLED_PER_SIGNATURE
+from dc2.compress.sample import Sample
 from dc2.compress.signatures import Signatures
 from dc2.engines.base import Engine
 from dc2.errors import InputError, InputTypeError
@@ -33,6 +36,12 @@ class CentreRouter:
     """Sends a row to the nearest of all centres."""
 
     centres: NDArray[Any]
+    scaling: None = None
+    shortlist: bool = True  # it needs none: it looks at all centres
+
+    def in_words(self) -> str:
+        """Say what divides the rows."""
+        return "K-means"
 
     def check(self) -> None:
         """Raise unless there are finite centres; called when read from a model file."""
@@ -48,6 +57,13 @@ class CentreRouter:
         ids: NDArray[np.int32] = nearest.astype(np.int32)
         return ids
 
+    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return the few nearest centres of each row and their squared distances, nearest first."""
+        few = min(few, len(self.centres))
+        search = NearestNeighbors(n_neighbors=few, algorithm="brute").fit(self.centres)
+        distances, ids = search.kneighbors(X.astype(self.centres.dtype, copy=False))
+        return ids.astype(np.int32), distances**2
+
 
 @saved_model
 class KASP(RASP):
@@ -62,13 +78,28 @@ class KASP(RASP):
         Number of clusters.
     n_signatures : int, default=1000
         Centres of K-means.
-    sigma, assign, weighted, n_jobs, block_bytes, random_state, verbose
-        As in `RASP`.
+    similarity : {"gaussian", "rpf", "ties"} or an object such as ``Gaussian(sigma=0.5)``, default="gaussian"
+        What makes two signatures alike, as in `RASP`.
+    assign : {"ncut", "kmeans"}, default="ncut"
+        From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
+    weighted : bool, default=False
+        Whether conquer regards how many rows a signature stands for.
+    n_jobs : int, optional
+        Number of threads; None takes all cores. The result does not depend on it.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows, in bytes. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything.
+    verbose : int or callable, default=0
+        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
-    labels_, signatures_, signature_labels_, embedding_, eigenvalues_, distortion_, stage_seconds_
-        As in `RPFCluster`.
+    labels_ : ndarray of shape (n_rows,), int32
+        The cluster of each training row. Cluster 0 is the heaviest.
+    n_clusters_, signatures_, signature_labels_, similarity_, embedding_, eigenvalues_, bandwidth_, distortion_,\
+ stage_seconds_, n_rows_in_, n_features_in_, feature_names_in_
+        As in `RPFCluster`; the bandwidth is the sigma of the Gaussian kernel.
 
     References
     ----------
@@ -82,23 +113,42 @@ class KASP(RASP):
     (5000,)
     """
 
-    def _compress(self, source: Source, engine: Engine, seeds: Seeds) -> Compression:
-        if not source.in_memory:
-            raise InputTypeError("KASP needs its rows in memory, since K-means passes over them many times. "
-                                 "Use RPFCluster for files and streams.")  # fmt: skip
-        block = next(source.blocks(NO_LIMIT))
-        raise_if_not_finite(block.X, source.feature_names)
-        weights = np.ones(len(block.X)) if block.weights is None else block.weights
-        kept = np.flatnonzero(weights > 0)
-        X = block.X if len(kept) == len(weights) else block.X[kept]
-        distinct = np.unique(X, axis=0) if len(X) <= TWO_STAGES_ABOVE else X
-        if len(distinct) <= self.n_signatures:
-            centres = distinct
-        else:
-            centres = kmeans_centres(X, weights[kept], self.n_signatures, seeds.compress)
-        router = CentreRouter(centres)
-        ids = np.concatenate(list(engine.map(lambda block: router.assign(block.X), source, stage="compress")))
-        return Compression(router, means_of(block.X, weights, ids, centres), ids, len(ids))  # type: ignore[arg-type]
+    def _compress(self) -> Compress:
+        n_signatures = int(self.n_signatures)
+
+        def compress(source: Source, engine: Engine, seeds: SeedSequence, n_threads: int) -> Compression:
+            return compress_by_kmeans(source, engine, seeds, n_signatures)
+
+        return compress
+
+
+def compress_by_kmeans(source: Source, engine: Engine, seeds: SeedSequence, n_centres: int) -> Compression:
+    """Return the means of rows around the centres of K-means."""
+    if not source.in_memory:
+        raise InputTypeError(
+            "KASP needs its rows in memory, since K-means passes over them many times. Use DC2Clustering for files "
+            "and streams."
+        )
+    block = next(source.blocks(NO_LIMIT))
+    raise_if_not_finite(block.X, source.feature_names)
+    weights = np.ones(len(block.X)) if block.weights is None else block.weights
+    kept = np.flatnonzero(weights > 0)
+    X = block.X if len(kept) == len(weights) else block.X[kept]
+    distinct = np.unique(X, axis=0) if len(X) <= TWO_STAGES_ABOVE else X
+    few = len(distinct) <= n_centres
+    centres = distinct if few else kmeans_centres(X, weights[kept], n_centres, seeds)
+    router = CentreRouter(centres)
+    ids = np.concatenate(list(engine.map(lambda block: router.assign(block.X), source, stage="compress")))
+    signatures = means_of(block.X, weights, ids, centres)
+    sample = _every_few(X, None if block.weights is None else weights[kept], n_centres, len(ids))
+    return Compression(router, signatures, len(ids), ids, sample)
+
+
+def _every_few(X: NDArray[Any], weights: NDArray[np.float64] | None, n_centres: int, n_rows: int) -> Sample:
+    """Return rows taken at even steps, as many for each centre as a sample has."""
+    rows = np.arange(0, len(X), -(-len(X) // (SAMPLED_PER_SIGNATURE * n_centres)))
+    total = float(len(X) if weights is None else weights.sum())
+    return Sample(rows, X[rows], None if weights is None else weights[rows], n_rows, total)
 
 
 def kmeans_centres(

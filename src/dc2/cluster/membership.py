@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.compress.router import Router
-from dc2.compress.ties import TIES, tie_weights
+from dc2.compress.near_rows import tie_weights
+from dc2.sources import Block
+
+__all__ = ["Membership"]
+
+TIES = 5
 
 
-def memberships(
-    router: Router, X: NDArray[Any], label_of_id: NDArray[np.int32], n_clusters: int
-) -> NDArray[np.float64]:
-    """Return the share of each cluster among the nearest five signatures of each row, nearer ones counting more.
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """How much rows are tied to each cluster: the weights of their ties to the nearest five signatures, added up.
 
-    See `tie_weights`.
+    Attributes
+    ----------
+    router : Router
+        With shortlists.
+    label_of_id : ndarray of shape (n_ids,), int32
+    n_clusters : int
+    shares : bool
+        Whether the ties of a row are divided by their sum.
     """
-    ids, squared = router.nearest_few(X, TIES)
-    ties = tie_weights(squared)
-    shares = np.zeros((len(X), n_clusters))
-    for k in range(ids.shape[1]):
-        shares[np.arange(len(X)), label_of_id[ids[:, k]]] += ties[:, k]
-    return shares
+
+    router: Any
+    label_of_id: NDArray[np.int32]
+    n_clusters: int
+    shares: bool
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
+        ids, squared = self.router.nearest_few(block.X, TIES)
+        weights = tie_weights(squared)
+        ties = np.zeros((len(ids), self.n_clusters))
+        for k in range(ids.shape[1]):
+            ties[np.arange(len(ids)), self.label_of_id[ids[:, k]]] += weights[:, k]
+        return ties / ties.sum(axis=1, keepdims=True) if self.shares else ties

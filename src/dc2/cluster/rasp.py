@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dc2.cluster.base import Seeds, SignatureClusterer
-from dc2.compress.compress import Compression, compress
-from dc2.compress.compressor import make_plan
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
-from dc2.engines.base import Engine
-from dc2.engines.threads import usable_threads
-from dc2.kernels import GaussianKernel
+from dc2.cluster.base import SignatureClusterer
+from dc2.cluster.compressing import compress_by
+from dc2.cluster.fit import ClusterPlan, Compress
+from dc2.compress import Compressor
+from dc2.compress.plan import plan_of
+from dc2.conquer import SpectralConqueror, Wish
+from dc2.conquer.checks import check_enough_signatures
+from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
+from dc2.kernels import similarity_recipe
 from dc2.model_file import saved_model
-from dc2.parameters import check_positive
-from dc2.random import RandomStateLike
-from dc2.sources import Source
-from dc2.spectral import Assign, SpectralResult, spectral_clustering
+from dc2.parameters import check_choice, check_integer
+from dc2.random import RandomStateLike, seed_sequence
+from dc2.spectral import Assign
+
+__all__ = ["RASP"]
 
 
 @saved_model
@@ -31,17 +31,29 @@ class RASP(SignatureClusterer):
         Number of clusters.
     n_signatures : int, default=1000
         Leaves of the tree.
-    sigma : float or None, default=None
-        The Gaussian kernel is exp(-||x - y||^2 / sigma); None takes the median squared distance.
+    similarity : {"gaussian", "rpf", "ties"} or an object such as ``Gaussian(sigma=0.5)``, default="gaussian"
+        What makes two signatures alike. The Gaussian kernel is exp(-||x - y||^2 / sigma), with sigma the median squared
+        distance unless given.
     assign : {"ncut", "kmeans"}, default="ncut"
-        From eigenvectors to clusters, as in `RPFCluster`.
-    weighted, n_jobs, block_bytes, random_state, verbose
-        As in `RPFCluster`.
+        From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
+    weighted : bool, default=False
+        Whether conquer regards how many rows a signature stands for.
+    n_jobs : int, optional
+        Number of threads; None takes all cores. The result does not depend on it.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows, in bytes. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything.
+    verbose : int or callable, default=0
+        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
-    labels_, signatures_, signature_labels_, embedding_, eigenvalues_, distortion_, stage_seconds_
-        As in `RPFCluster`.
+    labels_ : ndarray of shape (n_rows,), int32
+        The cluster of each training row; for rows in memory only. Cluster 0 is the heaviest.
+    n_clusters_, signatures_, signature_labels_, similarity_, embedding_, eigenvalues_, bandwidth_, distortion_,\
+ stage_seconds_, n_rows_in_, n_features_in_, feature_names_in_
+        As in `RPFCluster`; the bandwidth is sigma.
 
     References
     ----------
@@ -60,7 +72,7 @@ class RASP(SignatureClusterer):
         n_clusters: int = 8,
         *,
         n_signatures: int = 1000,
-        sigma: float | None = None,
+        similarity: Any = "gaussian",
         assign: Assign = "ncut",
         weighted: bool = False,
         n_jobs: int | None = None,
@@ -70,7 +82,7 @@ class RASP(SignatureClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.n_signatures = n_signatures
-        self.sigma = sigma
+        self.similarity = similarity
         self.assign = assign
         self.weighted = weighted
         self.n_jobs = n_jobs
@@ -78,25 +90,20 @@ class RASP(SignatureClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        self._check_common_parameters()
-        if self.sigma is not None:
-            check_positive("sigma", self.sigma)
-
-    def _compress(self, source: Source, engine: Engine, seeds: Seeds) -> Compression:
-        plan = make_plan(self.n_signatures, None, 1, "projection", "median", 0, "centroid", "leaf", 0, None)
-        return compress(source, engine, plan, seeds.compress, usable_threads(self.n_jobs))
-
-    def _cluster(
-        self, points: NDArray[Any], weights: NDArray[np.float64] | None, seeds: Seeds
-    ) -> SpectralResult:
-        similarity = GaussianKernel(self.sigma).fit(points).similarity_
-        result = spectral_clustering(
-            similarity,
-            min(self.n_clusters, len(points)),
-            assign=self.assign,
-            weights=weights,
-            random_state=seeds.assign,
+    def _plan(self) -> ClusterPlan:
+        wish = Wish.of(check_integer("n_clusters", self.n_clusters, low=1))
+        check_enough_signatures(self.n_signatures, wish)
+        check_choice("assign", self.assign, ("kmeans", "ncut"))
+        return ClusterPlan(
+            owner=type(self).__name__,
+            compress=self._compress(),
+            similarity=similarity_recipe(self.similarity),
+            conqueror=SpectralConqueror(self.assign, self.weighted),
+            wish=wish,
+            options=RunOptions.of(self),
+            seeds=seed_sequence(self.random_state),
         )
-        self.n_clusters_ = self._clusters_found(result, self.n_clusters)
-        return result
+
+    def _compress(self) -> Compress:
+        tree = Compressor(self.n_signatures, cut="median", sharpen=0, populate="leaf", sample_size=None)
+        return compress_by(plan_of(tree))

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.divide import Division, grow_trees
+from dc2.compress.divide import grow_trees
+from dc2.compress.plan import Plan
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import SpareSums, Sums, grids
-from dc2.compress.ties import shared_rows
 from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
@@ -25,73 +25,50 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
-SAMPLED_PER_SIGNATURE = 256
-SAMPLE_BYTES = 256 * 2**20
 SHORTLIST = 24
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything that says how rows become signatures."""
-
-    division: Division
-    signature: str
-    sample_size: int | str | None
-    populate: str
-    refine: int
-    scale: str | None = None
-    ties: bool = False
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
-    """What compression leaves: where rows go, what they became, and (rows in memory) who went where."""
+    """What compression leaves.
 
-    router: Router
+    Attributes
+    ----------
+    router : Router or the like
+        Where rows go.
+    signatures : Signatures
+        What they became.
+    n_rows : int
+        How many rows there were.
+    ids : ndarray of shape (n_rows,), int32, or None
+        The signature of each row, for rows in memory.
+    sample : Sample or None
+        The rows that placed the cuts, scaled: what a similarity may look at. It is not kept in models.
+    """
+
+    router: Any
     signatures: Signatures
-    ids: NDArray[np.int32] | None
     n_rows: int
-    shared_rows: NDArray[np.float32] | None = None
-
-    def check(self) -> None:
-        """Raise unless every row has a signature; called when read from a model file."""
-        if not isinstance(self.router, Router) or self.signatures.points.shape != self.router.centres.shape:
-            raise InputError("the router and the signatures of a Compression do not fit together.")
+    ids: NDArray[np.int32] | None = None
+    sample: Sample | None = None
 
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:
     """Sample, grow, route every row and add it up per leaf."""
     sample_seeds, tree_seeds, deal_seeds = seeds.spawn(3)
     sample_seed, deal_seed = tree_seed(sample_seeds), tree_seed(deal_seeds)
-    size = sample_rows_wanted(plan, source.n_features, source.dtype, source.n_rows)
+    size = plan.sample_rows_wanted(source.n_features, source.dtype, source.n_rows)
     sample = take_sample(source, engine, size, sample_seed)
     router, sample, reach = place_cuts(sample, plan, tree_seeds, deal_seed, n_threads)
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
     signatures = signatures_of(router, sums, sample, plan, sample_seed, n_threads)
-    shared = shared_rows(near(router, n_threads), sample, n_threads) if plan.ties else None
-    return Compression(router, signatures, ids, sample.n_rows, shared)
+    return Compression(router, signatures, sample.n_rows, ids, sample)
 
 
 def near(router: Router, n_threads: int) -> Router:
     """Return the router with shortlists, which it has or now gets."""
     return router if router.shortlist is not None else with_shortlist(router, SHORTLIST, n_threads)
-
-
-def sample_rows_wanted(plan: Plan, n_features: int, dtype: np.dtype[Any], n_rows: int | None) -> int:
-    """Return how many rows place the cuts."""
-    if plan.sample_size is None:
-        return 2**62
-    if plan.sample_size != "auto":
-        return int(plan.sample_size)
-    affordable = SAMPLE_BYTES // (n_features * dtype.itemsize)
-    if plan.division.n_signatures is not None:
-        # A sample cannot give more signatures than it has rows.
-        affordable = max(affordable, plan.division.n_signatures)
-        return min(affordable, SAMPLED_PER_SIGNATURE * plan.division.n_signatures)
-    assert plan.division.leaf_size is not None
-    most_leaves = np.inf if n_rows is None else 2 * n_rows / plan.division.leaf_size
-    return max(1, int(min(affordable, SAMPLED_PER_SIGNATURE * np.ceil(most_leaves))))
 
 
 def place_cuts(
@@ -101,7 +78,7 @@ def place_cuts(
 
     Returns the router, the scaled sample, and how far rows lie from their centre in each column, for `grids`.
     """
-    scaling = learn_scaling(plan.scale, sample.X, sample.weights)
+    scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
     if scaling is not None:
         sample = replace(sample, X=scaling.apply(sample.X))
     trees, leaf = grow_trees(sample, plan.division, seeds, deal_seed, n_threads)
@@ -130,7 +107,7 @@ def _reach(
 ) -> NDArray[np.float64]:
     """Return how far rows lie from the centre of their leaf, at most, in each column.
 
-    Where no row is off its centre, so thin is the sample, it is how far rows lie from each other.
+    Where the sample is so small that every row is its own centre, it is how far rows lie from each other.
     """
 
     def farthest(block: Block) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,25 +10,49 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.compress.compress import Compression, Plan, compress
-from dc2.compress.divide import Division
+from dc2.compress.compress import Compression, compress
+from dc2.compress.plan import plan_of
 from dc2.compress.populate import populated
-from dc2.compress.scaling import SCALES
 from dc2.compress.signatures import Signatures
 from dc2.compress.stream import Stream
-from dc2.core.reference import CUTS
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import ParameterError
-from dc2.model_file import SaveMixin, saved_model
-from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
+from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
+from dc2.model_file import SaveMixin, saved_model, saved_record
+from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources.estimator import SourceTransformer, in_container, source_for
+from dc2.sources import as_source
+from dc2.sources.estimator import SourceTransformer, in_container
 from dc2.trees.tree import NO_LIMIT, Cut
 
 
+@saved_record
+@dataclass(frozen=True, eq=False)
+class CompressorRecord:
+    """What a fit learned: signatures of rows that are complete, or a stream that goes on.
+
+    Attributes
+    ----------
+    columns : Columns
+    compression : Compression or None
+    stream : Stream or None
+    """
+
+    columns: Columns
+    compression: Compression | None = None
+    stream: Stream | None = None
+
+    @property
+    def signed(self) -> Compression:
+        """The compression of all rows so far."""
+        if self.stream is not None:
+            return self.stream.compression()
+        assert self.compression is not None
+        return self.compression
+
+
 @saved_model
-class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimator):
+class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransformer, BaseEstimator):
     """Compress rows to signatures by recursive random projections.
 
     A tree of random cuts divides the rows; the rows of each leaf become one point, their mean. About 1000 signatures
@@ -53,15 +77,18 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         of its distortion.
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
-    populate : {"leaf", "nearest"}, default="leaf"
+    populate : {"nearest", "leaf"}, default="nearest"
         "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": it walks from there to ever nearer
         ones, after `refine` steps of K-means on the sample; less distortion for more time. Rows that were dealt at
         random to several partitions keep their leaves.
-    refine : int, default=5
+    refine : int, default=2
         K-means steps on the sample with ``populate="nearest"``.
-    scale : {None, "standard", "robust", "unit"}, default=None
-        Scaling of columns, learned from the sample: by mean and standard deviation, by median and quartile distance,
-        or each row to length 1. Signatures, spread and distortion are then in scaled units.
+    scale : {None, "standard", "robust"}, default=None
+        Scaling of columns, learned from the sample: by mean and standard deviation, or by median and quartile
+        distance. Signatures, spread and distortion are then in scaled units.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        With "cosine" rows are brought to length 1 first, so that only their direction counts. A row of zeros has none
+        and is refused.
     sample_size : "auto", int or None, default="auto"
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
@@ -90,7 +117,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
     Notes
     -----
     With s signatures, takes O(n d log s) time in two passes over the rows (one if they lie in memory) and, beyond the
-    rows, memory for the sample and 16 s d bytes per thread. ``n_partitions=1, cut="median", sharpen=0,
+    rows, memory for the sample and 16 s d bytes per thread. ``cut="median", sharpen=0, populate="leaf",
     sample_size=None`` is one rpTree of the paper; the same with more partitions is its DC² to the letter.
 
     References
@@ -124,9 +151,10 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         cut: Cut = "mean",
         sharpen: int = 2,
         signature: Literal["centroid", "member"] = "centroid",
-        populate: Literal["leaf", "nearest"] = "leaf",
-        refine: int = 5,
-        scale: Literal["standard", "robust", "unit"] | None = None,
+        populate: Literal["nearest", "leaf"] = "nearest",
+        refine: int = 2,
+        scale: Literal["standard", "robust"] | None = None,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         sample_size: int | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
@@ -143,6 +171,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         self.populate = populate
         self.refine = refine
         self.scale = scale
+        self.metric = metric
         self.sample_size = sample_size
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
@@ -160,12 +189,13 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
         """
-        plan = self._plan()
-        source = source_for(self, X, reset=True, sample_weight=sample_weight)
-        engine = engine_for(source, RunOptions.of(self))
-        seeds = seed_sequence(self.random_state)
-        self._store(compress(source, engine, plan, seeds, usable_threads(self.n_jobs)))
-        self._stream: Stream | None = None
+        plan, options = plan_of(self), RunOptions.of(self)
+        source, columns = fitted_source(X, sample_weight, type(self).__name__)
+        engine = engine_for(source, options)
+        compressed = compress(
+            source, engine, plan, seed_sequence(self.random_state), usable_threads(self.n_jobs)
+        )
+        self._record = CompressorRecord(columns, replace(compressed, sample=None))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Compressor:
@@ -184,16 +214,21 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
         sample_weight : array-like of shape (n_rows,), optional
             Their weights.
         """
-        plan = self._plan()
-        stream: Stream | None = getattr(self, "_stream", None)
-        source = source_for(self, X, reset=stream is None, sample_weight=sample_weight)
-        if stream is None:
-            stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
-        # Rows in memory are taken whole or not at all.
+        plan = plan_of(self)
         check_integer("block_bytes", self.block_bytes, low=1)
+        before = getattr(self, "_record", None)
+        if before is None or before.stream is None:
+            source, columns = fitted_source(X, sample_weight, type(self).__name__)
+            stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
+        else:
+            columns, stream = before.columns, before.stream.copy()
+            source = self._source(X)
+            if sample_weight is not None:
+                source = as_source(source, sample_weight=sample_weight)
+        # Rows are added to a copy, so that a call that breaks off counts none of them.
         for block in source.blocks(NO_LIMIT if source.in_memory else self.block_bytes):
             stream.add(block, source)
-        self._stream = stream
+        self._record = CompressorRecord(columns, stream=stream)
         return self
 
     def apply(self, X: Any) -> Any:
@@ -228,9 +263,7 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
             Whatever is known of the signatures, such as their labels.
         """
         check_is_fitted(self)
-        source = source_for(self, X, reset=False)
-        router = self._compression().router
-        return populated(source, router, table, RunOptions.of(self))
+        return populated(self._source(X), self.router_, table, RunOptions.of(self))
 
     @property
     def signatures_(self) -> Signatures:
@@ -258,86 +291,18 @@ class Compressor(SaveMixin, OneToOneFeatureMixin, SourceTransformer, BaseEstimat
             )
         return ids
 
-    def _store(self, compression: Compression) -> None:
-        self._compressed = compression
-
     def _compression(self) -> Compression:
-        stream: Stream | None = getattr(self, "_stream", None)
-        if stream is not None:
-            return stream.compression()
-        if not hasattr(self, "_compressed"):
+        if not hasattr(self, "_record"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first.")
-        return self._compressed
+        record: CompressorRecord = self._record
+        return record.signed
 
     def _saved_state(self) -> dict[str, Any]:
         """Return what was learned; of a stream, what it has come to, which cannot be added to when it is loaded."""
-        state = super()._saved_state()
-        state.pop("_stream", None)
-        return state | {"_compressed": replace(self._compression(), ids=None)}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_compressed") or getattr(self, "_stream", None) is not None
+        return {"_record": CompressorRecord(self._record.columns, replace(self._compression(), ids=None))}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags
-
-    def _plan(self) -> Plan:
-        return make_plan(
-            self.n_signatures, self.leaf_size, self.n_partitions, self.divide, self.cut, self.sharpen,
-            self.signature, self.populate, self.refine, self.sample_size, self.scale,
-        )  # fmt: skip
-
-
-def make_plan(
-    n_signatures: int | None,
-    leaf_size: float | None,
-    n_partitions: int,
-    divide: str,
-    cut: str,
-    sharpen: int,
-    signature: str,
-    populate: str,
-    refine: int,
-    sample_size: int | str | None,
-    scale: str | None = None,
-) -> Plan:
-    """Check the parameters of compression, before any work, and put them together."""
-    if (n_signatures is None) == (leaf_size is None):
-        raise ParameterError(
-            f"give either n_signatures or leaf_size and None for the other; got n_signatures={n_signatures!r} and "
-            f"leaf_size={leaf_size!r}."
-        )
-    check_integer("n_partitions", n_partitions, low=1)
-    if n_signatures is not None:
-        check_integer("n_signatures", n_signatures, low=1)
-        if n_partitions > n_signatures:
-            raise ParameterError(
-                f"n_partitions={n_partitions} partitions need at least one signature each, but n_signatures is "
-                f"{n_signatures}."
-            )
-    if leaf_size is not None:
-        check_positive("leaf_size", leaf_size)
-    check_choice("divide", divide, ("projection", "sampling"))
-    check_random_directions(cut, CUTS, sharpen)
-    check_choice("signature", signature, ("centroid", "member"))
-    check_choice("populate", populate, ("leaf", "nearest"))
-    check_integer("refine", refine, low=0)
-    check_choice("scale", scale, SCALES)
-    if sample_size is not None and sample_size != "auto":
-        sampled = check_integer("sample_size", sample_size, low=1)
-        if n_signatures is not None and sampled < n_signatures:
-            raise ParameterError(
-                f"sample_size={sample_size} rows cannot place the cuts of n_signatures={n_signatures}; take at least "
-                "as many rows as signatures, better a hundred times as many, or 'auto'."
-            )
-    return Plan(
-        Division(n_signatures, leaf_size, n_partitions, divide, cut, sharpen),
-        signature,
-        sample_size,
-        populate,
-        refine,
-        scale,
-    )

@@ -8,17 +8,20 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from dc2.compress.compress import SHORTLIST
 from dc2.compress.router import Router, with_shortlist
+from dc2.compress.scaling import Scaling
 from dc2.random import tree_seed
 from dc2.trees.tree import grow_on
 
-NEAR = 64
 
-
-def signature_router(points: NDArray[Any], seeds: SeedSequence) -> tuple[Router, NDArray[np.int32]]:
+def signature_router(
+    points: NDArray[Any], seeds: SeedSequence, scaling: Scaling | None = None, n_threads: int = 1
+) -> tuple[Router, NDArray[np.int32]]:
     """Return a router whose leaves hold one distinct point each, and the number of a point for each leaf."""
     tree, leaf = grow_on(
         points, None, seed=tree_seed(seeds), leaf_size=0.0, max_leaves=len(points), cut="median", sharpen=2
     )
     _, first = np.unique(leaf, return_index=True)
-    return with_shortlist(Router((tree,), np.ascontiguousarray(points[first])), NEAR), first.astype(np.int32)
+    router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
+    return with_shortlist(router, SHORTLIST, n_threads), first.astype(np.int32)

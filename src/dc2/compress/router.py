@@ -92,11 +92,15 @@ class Router:
         """The dtype in which rows are routed."""
         return self.centres.dtype
 
+    def in_words(self) -> str:
+        """Say what divides the rows."""
+        return "Random cuts"
+
     def assign(
         self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
     ) -> NDArray[np.int32]:
         """Return the signature of each row; with several trees, the nearest of the leaves it falls into."""
-        given, X = X, self._taken(X)
+        given, X = X, self._taken(X, start)
         if len(self.trees) == 1:
             ids = np.empty(len(X), np.int32)
             if self._scan(0, X, ids_out=ids):
@@ -134,7 +138,7 @@ class Router:
         sums: Sums,
         names: tuple[str, ...] | None = None,
     ) -> NDArray[np.int32]:
-        """Return the signature of each training row, and put their sums into `sums`, which are of no rows before.
+        """Return the signature of each training row, and put their sums into `sums`, which must be empty.
 
         Parameters
         ----------
@@ -144,7 +148,7 @@ class Router:
             See `dc2.compress.sums.grids`.
         """
         ids = np.empty(len(X), np.int32)
-        given, X = X, self._taken(X)
+        given, X = X, self._taken(X, int(rows[0]) if len(rows) else 0)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
             if self._scan(0, X, weights=weights, magic=magic, sums=sums, ids_out=ids):
@@ -165,9 +169,9 @@ class Router:
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
         return ids
 
-    def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _taken(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
         X = X.astype(self.dtype, copy=False)
-        return X if self.scaling is None else self.scaling.apply(X)
+        return X if self.scaling is None else self.scaling.apply(X, start)
 
     def _starts(self) -> NDArray[np.int64]:
         return np.cumsum([0, *(tree.n_leaves for tree in self.trees)])

@@ -1,4 +1,4 @@
-"""Scaling of columns, learned from the sample and applied to every block on its way to the tree."""
+"""Scaling of rows, learned from the sample and applied to every block on its way to the tree."""
 
 from __future__ import annotations
 
@@ -12,58 +12,84 @@ from dc2.core.reference import lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
-SCALES = (None, "standard", "robust", "unit")
+SCALES = (None, "standard", "robust")
+METRICS = ("euclidean", "cosine")
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows are scaled.
+    """How rows are scaled: columns are shifted and stretched, then rows brought to length 1 if directions count.
 
     Attributes
     ----------
-    kind : {"standard", "robust", "unit"}
-        By mean and standard deviation; by median and quartile distance; each row to length 1 (cosine geometry).
+    kind : {"standard", "robust"} or None
+        How the columns were measured: by mean and standard deviation, or by median and quartile distance.
     shift, factor : ndarray of shape (n_features,), float64
-        Rows become (x - shift) * factor; 0 and 1 for "unit".
+        Rows become (x - shift) * factor.
+    unit : bool
+        Whether rows are brought to length 1 then, so that only their direction counts (cosine).
     """
 
-    kind: str
+    kind: str | None
     shift: NDArray[np.float64]
     factor: NDArray[np.float64]
+    unit: bool = False
 
     def check(self) -> None:
         """Raise if rows would not be scaled to numbers; called when a scaling was read from a model file."""
         numbers = (self.shift, self.factor)
         if (
-            self.kind not in SCALES[1:]
+            self.kind not in SCALES
+            or not isinstance(self.unit, bool)
             or any(array.dtype != np.float64 or array.ndim != 1 for array in numbers)
             or self.shift.shape != self.factor.shape
             or not all(np.isfinite(array).all() for array in numbers)
         ):
             raise InputError("the parts of a Scaling do not fit together.")
 
-    def apply(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return scaled rows, in their own dtype."""
-        if self.kind == "unit":
-            lengths = np.sqrt(lanes_dot(X, X))[:, None]
-            return X / np.where(lengths > 0, lengths, X.dtype.type(1))
-        scaled: NDArray[Any] = (X - self.shift.astype(X.dtype)) * self.factor.astype(X.dtype)
-        return scaled
+    def apply(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
+        """Return scaled rows, in their own dtype.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        start : int
+            Number of the first row, for messages.
+        """
+        if self.kind is not None:
+            X = (X - self.shift.astype(X.dtype)) * self.factor.astype(X.dtype)
+        return unit_rows(X, start) if self.unit else X
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return rows in the units of the data; those of "unit" keep length 1."""
+        """Return rows in the units of the data; those of length 1 keep their length."""
         restored: NDArray[Any] = X / self.factor.astype(X.dtype) + self.shift.astype(X.dtype)
         return restored
 
 
-def learn_scaling(kind: str | None, X: NDArray[Any], weights: NDArray[np.float64] | None) -> Scaling | None:
+def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
+    """Return rows at length 1; a row of zeros has no direction and is refused by its number."""
+    largest = np.abs(X).max(
+        axis=1, keepdims=True
+    )  # squares of very large or small values would not be finite
+    if not largest.all():
+        zeros = np.flatnonzero(largest[:, 0] == 0)
+        raise InputError(
+            f"Row {start + zeros[0]} holds only zeros ({len(zeros)} such rows in this block), so it has no direction "
+            "that metric='cosine' could compare. Drop these rows, or use metric='euclidean'."
+        )
+    scaled = X / largest
+    units: NDArray[Any] = scaled / np.sqrt(lanes_dot(scaled, scaled))[:, None]
+    return units
+
+
+def learn_scaling(
+    kind: str | None, metric: str, X: NDArray[Any], weights: NDArray[np.float64] | None
+) -> Scaling | None:
     """Learn a scaling from sampled rows; a column that does not vary is only shifted."""
-    width = X.shape[1]
+    width, unit = X.shape[1], metric == "cosine"
     if kind is None:
-        return None
-    if kind == "unit":
-        return Scaling(kind, np.zeros(width), np.ones(width))
+        return Scaling(None, np.zeros(width), np.ones(width), unit) if unit else None
     X = np.ascontiguousarray(X, np.float64)  # the order of a sum follows the layout of memory
     if kind == "standard":
         shift = np.average(X, axis=0, weights=weights)
@@ -71,7 +97,7 @@ def learn_scaling(kind: str | None, X: NDArray[Any], weights: NDArray[np.float64
     else:
         low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
-    return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0))
+    return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0), unit)
 
 
 def _quantiles(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.compress import Compression, Plan, place_cuts, sample_rows_wanted, signatures_of
+from dc2.compress.compress import Compression, place_cuts, signatures_of
+from dc2.compress.plan import Plan
 from dc2.compress.router import Router
 from dc2.compress.sample import Sample
 from dc2.compress.sums import Sums, grids
@@ -53,12 +54,19 @@ class Stream:
         self.magic: NDArray[np.float64] | None = None
         self.cached: Compression | None = None
 
+    def copy(self) -> Stream:
+        """Return a stream that can go on without changing this one."""
+        other = copy(self)
+        other.held = list(self.held)
+        other.sums = None if self.sums is None else self.sums.copy()
+        return other
+
     def add(self, block: Block, source: Source) -> None:
         """Take the next rows."""
         if not values_usable(block.X):
             raise_unusable(block.X, source.feature_names, self.n_rows)
         if self.wanted is None:
-            self.wanted = sample_rows_wanted(self.plan, source.n_features, source.dtype, n_rows=None)
+            self.wanted = self.plan.sample_rows_wanted(source.n_features, source.dtype, n_rows=None)
         new = _Rows(np.arange(self.n_rows, self.n_rows + len(block.X)), block.X, block.weights)
         if new.weights is not None:
             new = new.part(new.weights > 0)
@@ -89,7 +97,7 @@ class Stream:
             assert sums is not None
             assert sample is not None
             signatures = signatures_of(router, sums, sample, self.plan, self.sample_seed, self.n_threads)
-            self.cached = Compression(router, signatures, None, self.n_rows)
+            self.cached = Compression(router, signatures, self.n_rows)
         return self.cached
 
     def _place(self, forget: bool) -> tuple[Router, Sums, Sample]:

@@ -38,6 +38,10 @@ class Sums:
         """Return sums of no rows."""
         return cls(np.zeros(n_signatures, np.int64), np.zeros((2, n_signatures, n_features + 2)))
 
+    def copy(self) -> Sums:
+        """Return sums that can be added to without changing these."""
+        return Sums(self.counts.copy(), self.totals.copy())
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of signatures and of columns."""

@@ -1,6 +1,7 @@
-"""Kernels of signatures: by random trees, and the Gaussian."""
+"""Kernels: how alike points are."""
 
-from dc2.kernels.gaussian import GaussianKernel
-from dc2.kernels.rpf import RPFKernel
+from dc2.kernels.gaussian import Gaussian, GaussianKernel
+from dc2.kernels.recipes import similarity_recipe
+from dc2.kernels.rpf import RPF, RPFKernel
 
-__all__ = ["GaussianKernel", "RPFKernel"]
+__all__ = ["Gaussian", "GaussianKernel", "RPF", "RPFKernel", "similarity_recipe"]

@@ -1,21 +1,137 @@
 """The Gaussian kernel exp(-||x - y||^2 / sigma) between points."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import SeedSequence
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dc2.errors import InputError
+from dc2.kernels.nodes import Nodes
+from dc2.kernels.similarity import InWords
+from dc2.model_file import saved_model, saved_record
 from dc2.parameters import check_positive
 
-__all__ = ["GaussianKernel"]
+__all__ = ["Gaussian", "GaussianKernel", "GaussianSimilarity"]
 
 _FloatArray = npt.NDArray[np.float64]
 
 
-class GaussianKernel(BaseEstimator):
-    """Similarity of points by a Gaussian of their distance.
+@saved_model
+class Gaussian(BaseEstimator):
+    """The Gaussian kernel exp(-||x - y||^2 / sigma).
+
+    Parameters
+    ----------
+    sigma : float or None, default=None
+        The squared distance at which the similarity falls to 1/e. None takes the median squared distance between two
+        points that differ.
+
+    Examples
+    --------
+    >>> from dc2 import RASP
+    >>> from dc2.kernels import Gaussian
+    >>> RASP(3, similarity=Gaussian(sigma=0.5)).get_params()["similarity__sigma"]
+    0.5
+    """
+
+    def __init__(self, sigma: float | None = None) -> None:
+        self.sigma = sigma
+
+    def check(self) -> None:
+        """Raise if a parameter is impossible."""
+        if self.sigma is not None:
+            check_positive("sigma", self.sigma)
+
+    def build(
+        self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
+    ) -> GaussianSimilarity:
+        """Measure the distances between nodes; nothing in it is random."""
+        points = nodes.points.astype(np.float64)
+        squared = _squared_distances(points, points)
+        np.fill_diagonal(squared, 0.0)
+        sigma = _median_between_distinct(squared) if self.sigma is None else float(self.sigma)
+        return GaussianSimilarity(points.astype(np.float32), sigma)
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class GaussianSimilarity:
+    """The Gaussian kernel of nodes.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_nodes, n_features), float32
+        From which the matrix is computed anew when it is asked for.
+    bandwidth : float
+        The sigma in use.
+    """
+
+    points: npt.NDArray[np.float32]
+    bandwidth: float
+
+    sparse: ClassVar[bool] = False
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a similarity was read from a model file."""
+        if (
+            self.points.ndim != 2
+            or self.points.dtype != np.float32
+            or not np.isfinite(self.points).all()
+            or not (isinstance(self.bandwidth, float) and self.bandwidth > 0)
+        ):
+            raise InputError("the parts of a GaussianSimilarity do not fit together.")
+
+    @property
+    def bandwidths(self) -> tuple[float, ...]:
+        """The sigma in use: there is nothing to choose from."""
+        return (self.bandwidth,)
+
+    bandwidths_for_counting = bandwidths
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def matrix(self, bandwidth: float | None = None) -> _FloatArray:
+        """Return exp(-||x - y||^2 / sigma) for all pairs of nodes."""
+        return self._between(np.arange(len(self.points)), self.bandwidth if bandwidth is None else bandwidth)
+
+    def at(self, bandwidth: float | None) -> GaussianSimilarity:
+        """Return the same kernel with another sigma in use; None keeps the one it has."""
+        return self if bandwidth is None else replace(self, bandwidth=bandwidth)
+
+    def strength(self, some: npt.NDArray[np.intp]) -> _FloatArray:
+        """Return the similarity of some nodes."""
+        return self._between(some, self.bandwidth)
+
+    def apart(self, some: npt.NDArray[np.intp], points: _FloatArray) -> _FloatArray:
+        """Return distances in units of the root of sigma."""
+        own = self.points[some].astype(np.float64)
+        return np.sqrt(_squared_distances(own, own) / self.bandwidth)
+
+    def in_words(self) -> InWords:
+        """Say what it is."""
+        return InWords(
+            neighbours="Distances tell which signatures are neighbours",
+            meaning="Alike means: a Gaussian of the distance between the two.",
+            unit="mean similarity",
+        )
+
+    def _between(self, some: npt.NDArray[np.intp], sigma: float) -> _FloatArray:
+        points = self.points[some].astype(np.float64)
+        squared = _squared_distances(points, points)
+        np.fill_diagonal(squared, 0.0)
+        similarity: _FloatArray = np.exp(squared / -sigma)
+        return similarity
+
+
+class GaussianKernel(Gaussian):
+    """Similarity of points by a Gaussian of their distance, as an estimator.
 
     Parameters
     ----------
@@ -60,16 +176,13 @@ class GaussianKernel(BaseEstimator):
     sigma_: float
     n_features_in_: int
 
-    def __init__(self, sigma: float | None = None) -> None:
-        self.sigma = sigma
-
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Compute the similarity of the rows of X to each other; y is ignored."""
-        sigma = None if self.sigma is None else check_positive("sigma", self.sigma)
+        self.check()
         points = validate_data(self, X, dtype=np.float64)
         squared = _squared_distances(points, points)
         np.fill_diagonal(squared, 0.0)
-        self.sigma_ = _median_between_distinct(squared) if sigma is None else sigma
+        self.sigma_ = _median_between_distinct(squared) if self.sigma is None else float(self.sigma)
         self.points_ = points
         self.similarity_ = np.exp(squared / -self.sigma_)
         return self

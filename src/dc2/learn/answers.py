@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from dc2.compress import Compressor, Signatures
 from dc2.engines import RunOptions, answered
 from dc2.errors import InputTypeError
+from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
 from dc2.learn.rows import whole
+from dc2.learn.targets import Lesson
 from dc2.sources import Source
-from dc2.sources.estimator import in_container, source_for
+from dc2.sources.estimator import in_container
 
 __all__ = ["Answers"]
 
@@ -45,7 +47,36 @@ def _transforms(self: Any) -> bool:
     return has_transform(self.estimator) or _estimator_has("transform")(self)
 
 
-class Answers:
+@dataclass(frozen=True, eq=False)
+class LearnedRecord:
+    """What a fit of `DC2` learned.
+
+    Attributes
+    ----------
+    columns : Columns
+    lesson : Lesson
+        The signatures, their targets and the compressors that made them.
+    estimator : estimator
+        Fitted on the signatures.
+    weights_used : bool
+    embedding : ndarray of shape (n_signatures, n_features_out) or None
+        Of transformers that have no `transform`.
+    signature_labels : ndarray of shape (n_signatures,) or None
+        Of clusterers.
+    labels : ndarray of shape (n_rows,) or None
+        Of clusterers, for rows in memory.
+    """
+
+    columns: Columns
+    lesson: Lesson
+    estimator: Any
+    weights_used: bool
+    embedding: NDArray[Any] | None = None
+    signature_labels: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None
+
+
+class Answers(KnowsItsColumns):
     """The methods of `DC2` that its estimator makes possible; those it does not are not there.
 
     `transform` stands here, and not in a scikit-learn transformer, because `set_output` would wrap it there so that it
@@ -53,27 +84,23 @@ class Answers:
     """
 
     estimator: Any
-    estimator_: Any
-    compressors_: list[Compressor]
-    signatures_: Signatures
-    signature_labels_: NDArray[Any]
-    _labels: NDArray[Any] | None
-    _embedding: NDArray[Any] | None
+    _record: LearnedRecord
 
     @available_if(_predicts)
     def predict(self, X: Any, **params: Any) -> Any:
         """Return the cluster of each row's signature, or what the estimator predicts for the row."""
         if is_clusterer(self.estimator):
             check_is_fitted(self)
-            return self._through_signatures(X, self.signature_labels_)
+            assert self._record.signature_labels is not None
+            return self._through_signatures(X, self._record.signature_labels)
         return self._by_estimator("predict", X, params)
 
     @available_if(_fit_predicts)
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit, and return the answers for the same rows."""
         self.fit(X, y, **params)  # type: ignore[attr-defined]
-        if is_clusterer(self.estimator) and self._labels is not None:
-            return self._labels
+        if is_clusterer(self.estimator) and self._record.labels is not None:
+            return self._record.labels
         return self.predict(X)
 
     @available_if(_estimator_has("predict_proba"))
@@ -100,8 +127,8 @@ class Answers:
     def transform(self, X: Any, **params: Any) -> Any:
         """Return each row transformed by the estimator or, where it cannot, the embedding of its signature."""
         check_is_fitted(self)
-        if self._embedding is not None:
-            transformed = self._through_signatures(X, self._embedding)
+        if self._record.embedding is not None:
+            transformed = self._through_signatures(X, self._record.embedding)
         else:
             transformed = self._by_estimator("transform", X, params)
         return in_container(transformed, X, self)
@@ -116,14 +143,14 @@ class Answers:
     def inverse_transform(self, X: Any, **params: Any) -> Any:
         """Return what the estimator maps back from its output; in the scaled columns if the compressor scales."""
         check_is_fitted(self)
-        return self.estimator_.inverse_transform(X, **routed(self, "inverse_transform", params))
+        return self._record.estimator.inverse_transform(X, **routed(self, "inverse_transform", params))
 
     @available_if(_estimator_has("score"))
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Return the estimator's score on rows in memory."""
         check_is_fitted(self)
         source = self._in_memory(X)
-        own = type(self.estimator_).score
+        own = type(self._record.estimator).score
         if own in (ClassifierMixin.score, RegressorMixin.score):
             # scikit-learn's score by what self predicts: through our predict, which keeps to the budget of memory.
             return float(own(self, X, y, **routed(self, "score", params)))
@@ -133,24 +160,25 @@ class Answers:
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that `transform` gives."""
         check_is_fitted(self)
-        if self._embedding is not None:
-            name = type(self.estimator_).__name__.lower()
-            return np.array([f"{name}{column}" for column in range(self._embedding.shape[1])], dtype=object)
-        names: NDArray[Any] = self.estimator_.get_feature_names_out(
+        record = self._record
+        if record.embedding is not None:
+            name = type(record.estimator).__name__.lower()
+            return np.array([f"{name}{column}" for column in range(record.embedding.shape[1])], dtype=object)
+        names: NDArray[Any] = record.estimator.get_feature_names_out(
             _check_feature_names_in(self, input_features)
         )
         return names
 
     def _through_signatures(self, X: Any, of_signature: NDArray[Any]) -> Any:
-        return self.compressors_[0].look_up(source_for(self, X, reset=False), of_signature)
+        return self._record.lesson.compressors[0].look_up(self._source(X), of_signature)
 
     def _by_estimator(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         check_is_fitted(self)
         answer = self._method(method)
         if params:
             return answer(whole(self._in_memory(X)), **routed(self, method, params))
-        source = source_for(self, X, reset=False)
-        points, compressor = self.signatures_.points, self.compressors_[0]
+        source = self._source(X)
+        points, compressor = self._record.lesson.signatures.points, self._record.lesson.compressors[0]
         # One thread: an estimator may have its own, and need not be safe in several.
         return answered(
             source,
@@ -161,7 +189,7 @@ class Answers:
         )
 
     def _in_memory(self, X: Any) -> Source:
-        source = source_for(self, X, reset=False)
+        source = self._source(X)
         if not source.in_memory:
             raise InputTypeError(
                 f"this needs all rows at once, and those of a {type(source).__name__} are not in memory. predict and "
@@ -171,8 +199,8 @@ class Answers:
 
     def _method(self, name: str) -> Callable[..., Any]:
         """Return a method of the estimator that takes rows as they are, though it saw signatures scaled."""
-        method: Callable[..., Any] = getattr(self.estimator_, name)
-        scaling = self.compressors_[0].router_.scaling
+        method: Callable[..., Any] = getattr(self._record.estimator, name)
+        scaling = self._record.lesson.compressors[0].router_.scaling
         if scaling is None:
             return method
         return lambda X, *args, **params: method(scaling.apply(X), *args, **params)

@@ -14,14 +14,15 @@ from sklearn.base import (
 )
 from sklearn.utils import TransformerTags, get_tags
 
-from dc2.compress import Compressor
+from dc2.compress import Compressor, Signatures
 from dc2.errors import ParameterError
-from dc2.learn.answers import Answers
+from dc2.estimators.columns import fitted_source
+from dc2.learn.answers import Answers, LearnedRecord
 from dc2.learn.kinds import Kind, has_transform, kind_of
 from dc2.learn.routing import metadata_router, takes_weights
 from dc2.learn.targets import Lesson, teach
 from dc2.parameters import check_integer
-from dc2.sources.estimator import source_for
+from dc2.random import RandomStateLike
 
 __all__ = ["DC2"]
 
@@ -48,11 +49,12 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
           -1 are not labelled; they are compressed too, and spread the labels of the others;
         - anything else that learns without a target, such as `OneClassSVM` or `KernelDensity`.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor(populate="nearest")``, with 1000 signatures. Pass one to set
-        its parameters, or its `random_state` for results that repeat.
+        How rows become signatures; None is ``Compressor(refine=5)``, with 1000 signatures.
     min_per_class : int, default=10
         Signatures are shared out in proportion to the rows of each class, but at least so many each (if the class
         has as many rows, and the number of signatures allows it).
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the compression, for results that repeat.
 
     Attributes
     ----------
@@ -109,11 +111,17 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, *, compressor: Compressor | None = None, min_per_class: int = 10
+        self,
+        estimator: Any,
+        *,
+        compressor: Compressor | None = None,
+        min_per_class: int = 10,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.estimator = estimator
         self.compressor = compressor
         self.min_per_class = min_per_class
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compress rows and fit the estimator on their signatures.
@@ -130,33 +138,66 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         kind = kind_of(self.estimator)
         compressor = self._checked_compressor()
         check_integer("min_per_class", self.min_per_class, low=1)
-        self.weights_used_ = takes_weights(self, sample_weight)
-        source = source_for(self, X, reset=True, sample_weight=sample_weight)
+        weights_used = takes_weights(self, sample_weight)
+        source, columns = fitted_source(X, sample_weight, type(self).__name__)
         lesson = teach(kind, self.estimator, compressor, source, y, self.min_per_class)
-        self.compressors_, self.signatures_ = lesson.compressors, lesson.signatures
-        self.signature_target_ = lesson.target
-        self._conquer(kind, lesson, source.in_memory)
+        learned = self._conquer(kind, lesson, weights_used, source.in_memory)
+        self._record = LearnedRecord(columns, lesson, weights_used=weights_used, **learned)
         return self
 
-    def _conquer(self, kind: Kind, lesson: Lesson, in_memory: bool) -> None:
+    def _conquer(self, kind: Kind, lesson: Lesson, weights_used: bool, in_memory: bool) -> dict[str, Any]:
+        """Fit the estimator on signatures, and return what it knows of them."""
         points = lesson.signatures.points
         weights = np.ascontiguousarray(lesson.signatures.weights)  # some estimators insist
-        params = {"sample_weight": weights} if self.weights_used_ else {}
+        params = {"sample_weight": weights} if weights_used else {}
         estimator = clone(self.estimator)
-        self._embedding: NDArray[Any] | None = None
         if kind is Kind.TRANSFORMER and not hasattr(estimator, "transform"):
-            self._embedding = np.asarray(estimator.fit_transform(points, lesson.target, **params))
-        else:
-            estimator.fit(points, lesson.target, **params)
-        if kind is Kind.CLUSTERER:
-            self.signature_labels_ = _labels_of(estimator, points)
-            self._labels = self.signature_labels_[lesson.compressors[0].labels_] if in_memory else None
-        self.estimator_ = estimator
+            embedding = np.asarray(estimator.fit_transform(points, lesson.target, **params))
+            return {"estimator": estimator, "embedding": embedding}
+        estimator.fit(points, lesson.target, **params)
+        if kind is not Kind.CLUSTERER:
+            return {"estimator": estimator}
+        of_signatures = _labels_of(estimator, points)
+        labels = of_signatures[lesson.compressors[0].labels_] if in_memory else None
+        return {"estimator": estimator, "signature_labels": of_signatures, "labels": labels}
+
+    @property
+    def estimator_(self) -> Any:
+        """The estimator, fitted on the signatures."""
+        return self._record.estimator
+
+    @property
+    def compressors_(self) -> list[Compressor]:
+        """The fitted compressors."""
+        return self._record.lesson.compressors
+
+    @property
+    def signatures_(self) -> Signatures:
+        """What the estimator was fitted on."""
+        return self._record.lesson.signatures
+
+    @property
+    def signature_target_(self) -> NDArray[Any] | None:
+        """The targets of the signatures."""
+        return self._record.lesson.target
+
+    @property
+    def weights_used_(self) -> bool:
+        """Whether the rows of each signature were passed on as weights."""
+        return self._record.weights_used
+
+    @property
+    def signature_labels_(self) -> NDArray[Any]:
+        """The cluster of each signature."""
+        labels = self._record.signature_labels
+        if labels is None:
+            raise AttributeError("signature_labels_ is there only where the estimator is a clusterer.")
+        return labels
 
     @property
     def labels_(self) -> NDArray[Any]:
         """The cluster of each training row."""
-        labels: NDArray[Any] | None = getattr(self, "_labels", None)
+        labels = self._record.labels if hasattr(self, "_record") else None
         if labels is None:
             raise AttributeError(
                 "labels_ is kept for clusterers and rows in memory only. predict(source) gives the cluster of each "
@@ -184,9 +225,6 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """Return who consumes which metadata: `fit` uses sample_weight itself, the rest is the estimator's."""
         return metadata_router(self)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         own = get_tags(self.estimator)
@@ -205,10 +243,17 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _checked_compressor(self) -> Compressor:
         if self.compressor is None:
-            return Compressor(populate="nearest")
+            return Compressor(refine=5, random_state=self.random_state)
         if not isinstance(self.compressor, Compressor):
             raise ParameterError(f"compressor must be a dc2.Compressor or None; got {self.compressor!r}.")
         own: Compressor = clone(self.compressor)
+        if self.random_state is not None:
+            if own.random_state is not None and own.random_state is not self.random_state:
+                raise ParameterError(
+                    f"DC2 has random_state={self.random_state!r} and its compressor {own.random_state!r}. Give one of "
+                    "them."
+                )
+            own.set_params(random_state=self.random_state)
         return own
 
 

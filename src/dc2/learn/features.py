@@ -104,13 +104,19 @@ class RPFFeatures(RowFeatures):
         forest_leaf_size(self.leaf_size, 1)
         (own_seeds,) = seeds.spawn(1)
         return Compressor(
-            self.n_points, signature="centroid" if self.grow_on == "signatures" else "member",
+            self.n_points, signature="centroid" if self.grow_on == "signatures" else "member", populate="leaf",
             n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=own_seeds, verbose=self.verbose,
         )  # fmt: skip
 
-    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> RPForest:
         (own_seeds,) = seeds.spawn(1)
-        self.forest_ = RPForest.grow(points, self.n_trees, self.leaf_size, n_jobs=self.n_jobs, rng=own_seeds)
+        return RPForest.grow(points, self.n_trees, self.leaf_size, n_jobs=self.n_jobs, rng=own_seeds)
+
+    @property
+    def forest_(self) -> RPForest:
+        """The forest."""
+        forest: RPForest = self._record.learned
+        return forest
 
     def _features(self, X: NDArray[Any]) -> Any:
         first = self._first_leaves()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,15 @@ from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike
 
 __all__ = ["SignatureNystroem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Signatures, and what turns their kernel to a row into features."""
+
+    points: NDArray[Any]
+    normalization: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
 
 
 class SignatureNystroem(RowFeatures):
@@ -120,16 +130,35 @@ class SignatureNystroem(RowFeatures):
         self._check_kernel()
         check_integer("n_components", self.n_components, low=1)
         return Compressor(
-            self.n_components, sharpen=self.sharpen, populate=self.populate, sample_size=self.sample_size,
+            self.n_components, sharpen=self.sharpen, populate=self.populate, refine=5, sample_size=self.sample_size,
             n_jobs=self.n_jobs, block_bytes=self.block_bytes, random_state=seeds, verbose=self.verbose,
         )  # fmt: skip
 
-    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
-        self.components_ = points
-        self.normalization_, self.eigenvalues_ = inverse_root(self._kernel(points))
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> Landmarks:
+        return Landmarks(points, *inverse_root(self._kernel(points, points)))
+
+    @property
+    def components_(self) -> NDArray[Any]:
+        """The landmarks."""
+        return self._landmarks.points
+
+    @property
+    def normalization_(self) -> NDArray[np.float64]:
+        """U / sqrt(L), with columns in order of falling eigenvalues."""
+        return self._landmarks.normalization
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """The eigenvalues L that are more than rounding."""
+        return self._landmarks.eigenvalues
+
+    @property
+    def _landmarks(self) -> Landmarks:
+        landmarks: Landmarks = self._record.learned
+        return landmarks
 
     def _features(self, X: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._kernel(X) @ self.normalization_, dtype=X.dtype)
+        return np.asarray(self._kernel(X, self.components_) @ self.normalization_, dtype=X.dtype)
 
     @property
     def _width(self) -> int:
@@ -139,14 +168,17 @@ class SignatureNystroem(RowFeatures):
     def _n_features_out(self) -> int:
         return int(self.normalization_.shape[1])
 
-    def _kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def _kernel(self, X: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
         params = dict(self.kernel_params or {})
         if not callable(self.kernel):
             params |= {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
             params = {name: value for name, value in params.items() if value is not None}
-        landmarks = self.components_.astype(np.float64, copy=False)
         kernel: NDArray[np.float64] = pairwise_kernels(
-            X.astype(np.float64, copy=False), landmarks, metric=self.kernel, filter_params=True, **params
+            X.astype(np.float64, copy=False),
+            landmarks.astype(np.float64, copy=False),
+            metric=self.kernel,
+            filter_params=True,
+            **params,
         )
         return kernel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 from numpy.random import SeedSequence
@@ -13,20 +14,39 @@ from threadpoolctl import threadpool_limits
 
 from dc2.compress import Compressor
 from dc2.engines import RunOptions, Verbose, answered
+from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources.estimator import SourceTransformer, in_container, source_for
+from dc2.sources.estimator import SourceTransformer, in_container
 
 __all__ = ["RowFeatures"]
 
 
-class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstimator, ABC):
+@dataclass(frozen=True, eq=False)
+class FeaturesRecord:
+    """What a fit learned.
+
+    Attributes
+    ----------
+    columns : Columns
+    compressor : Compressor
+        Fitted on all rows.
+    learned : object
+        What the features need beside, made from the signatures.
+    """
+
+    columns: Columns
+    compressor: Compressor
+    learned: Any
+
+
+class RowFeatures(KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstimator, ABC):
     """`fit` and `transform` of the kernel features; what is learnt from signatures is left to each of them."""
 
     n_jobs: int | None
     block_bytes: int
     random_state: RandomStateLike
     verbose: Verbose
-    compressor_: Compressor
+    _record: FeaturesRecord
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compress all rows, and learn from their signatures.
@@ -41,9 +61,9 @@ class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstima
         """
         seeds = seed_sequence(self.random_state)
         compressor = self._checked_compressor(seeds)
-        source = source_for(self, X, reset=True, sample_weight=sample_weight)
-        self.compressor_ = compressor.fit(source)
-        self._learn(self.compressor_.signatures_.points, seeds)
+        source, columns = fitted_source(X, sample_weight, type(self).__name__)
+        compressor.fit(source)
+        self._record = FeaturesRecord(columns, compressor, self._learn(compressor.signatures_.points, seeds))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -53,7 +73,7 @@ class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstima
         is computed when asked for.
         """
         check_is_fitted(self)
-        source = source_for(self, X, reset=False)
+        source = self._source(X)
         points = self.compressor_.signatures_.points
         with threadpool_limits(limits=1):  # the engine's threads share the cores already
             features = answered(
@@ -69,13 +89,18 @@ class RowFeatures(ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstima
         """Fit, and return the features of the same rows."""
         return self.fit(X, y, **params).transform(X)
 
+    @property
+    def compressor_(self) -> Compressor:
+        """The compressor, with the signatures of all rows."""
+        return self._record.compressor
+
     @abstractmethod
     def _checked_compressor(self, seeds: SeedSequence) -> Compressor:
         """Check the parameters, and return the compressor that makes the signatures."""
 
     @abstractmethod
-    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> None:
-        """Learn from the signatures what `_features` needs."""
+    def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> Any:
+        """Return what `_features` needs, learned from the signatures."""
 
     @abstractmethod
     def _features(self, X: NDArray[Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from dc2.plots.cluster_profile_display import ClusterProfileDisplay
 from dc2.plots.signature_map_display import SignatureMapDisplay
-from dc2.plots.similarity import signature_similarity
 from dc2.plots.spectrum_display import SpectrumDisplay
 
-__all__ = ["ClusterProfileDisplay", "SignatureMapDisplay", "SpectrumDisplay", "signature_similarity"]
+__all__ = ["ClusterProfileDisplay", "SignatureMapDisplay", "SpectrumDisplay"]

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.facts import Facts
 from dc2.parameters import check_integer
-from dc2.plots.fitted import FittedClusters
 from dc2.plots.matplotlib_axes import new_axes
-from dc2.plots.profile import cluster_profile
 
 __all__ = ["ClusterProfileDisplay"]
 
@@ -70,7 +69,7 @@ class ClusterProfileDisplay:
             Passed to `matplotlib.axes.Axes.imshow`.
         """
         check_integer("n_columns", n_columns, low=1)
-        profile = cluster_profile(FittedClusters.of(estimator))
+        profile = Facts.of(estimator).profile
         shown = profile.telling_columns(n_columns)
         display = cls(difference=profile.difference[:, shown], names=[profile.names[i] for i in shown])
         return display.plot(ax=ax, **imshow_kwargs)

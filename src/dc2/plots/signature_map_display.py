@@ -7,12 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.facts import Facts
 from dc2.parameters import check_choice
-from dc2.plots.fitted import FittedClusters
-from dc2.plots.layout import Layout, columns_layout, default_layouts, neighbours_layout, variation_layout
 from dc2.plots.matplotlib_axes import new_axes
 from dc2.plots.palette import colour, shape
-from dc2.plots.similarity import signature_similarity
 
 __all__ = ["SignatureMapDisplay"]
 
@@ -95,13 +93,8 @@ class SignatureMapDisplay:
             Passed to `matplotlib.axes.Axes.scatter`.
         """
         check_choice("layout", layout, ["auto", "columns", "variation", "neighbours"])
-        clusters = FittedClusters.of(estimator)
-        if layout == "auto":
-            chosen: Layout = default_layouts(clusters, lambda: signature_similarity(estimator))[0]
-        elif layout == "neighbours":
-            chosen = neighbours_layout(clusters, signature_similarity(estimator))
-        else:
-            chosen = columns_layout(clusters) if layout == "columns" else variation_layout(clusters)
+        facts = Facts.of(estimator)
+        chosen, clusters = facts.layout(layout), facts.shown_clusters
         display = cls(
             xy=chosen.xy,
             labels=clusters.labels,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.plots.fitted import FittedClusters
+from dc2.facts import Facts
+from dc2.facts.spectrum import cut_costs, gap_after
 from dc2.plots.matplotlib_axes import new_axes
 from dc2.plots.palette import colour
-from dc2.plots.spectrum import cut_costs, gap_after
 
 __all__ = ["SpectrumDisplay"]
 
@@ -63,7 +63,7 @@ class SpectrumDisplay:
         **plot_kwargs
             Passed to `matplotlib.axes.Axes.plot`.
         """
-        n_clusters = FittedClusters.of(estimator).n_clusters
+        n_clusters = Facts.of(estimator).clusters.n_clusters
         display = cls(eigenvalues=estimator.eigenvalues_, n_clusters=n_clusters)
         return display.plot(ax=ax, **plot_kwargs)
 

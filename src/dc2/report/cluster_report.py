@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dc2.facts import Facts
 from dc2.output import check_target
-from dc2.plots.fitted import FittedClusters
-from dc2.report.facts import Facts
 from dc2.report.html import Html
 from dc2.report.numbers import count
 from dc2.report.page import page, write_page
@@ -75,11 +74,10 @@ def write_report(
     ('report.html', True)
     """
     target = check_target(path, "A report")  # before any work
-    facts = Facts(model, FittedClusters.of(model), source_description)
-    return write_page(target, cluster_page(facts, title))
+    return write_page(target, cluster_page(Facts.of(model), title, source_description))
 
 
-def cluster_page(facts: Facts, title: str | None = None) -> Html:
+def cluster_page(facts: Facts, title: str | None = None, source_description: str | None = None) -> Html:
     """Return the page."""
     k = facts.clusters.n_clusters
     map_section, map_data = signature_map.section(facts)
@@ -97,7 +95,7 @@ def cluster_page(facts: Facts, title: str | None = None) -> Html:
     ]
     return page(
         title or f"{count(k, 'cluster')}, found by {type(facts.model).__name__}",
-        overview.intro(facts),
+        overview.intro(facts, source_description),
         [section for section in sections if section is not None],
         data={"map": map_data, "matrix": matrix_data},
         footer=f"Written by dc2 {__version__}. This page is complete in itself and uses no network.",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dc2.report.facts import Facts
+from dc2.facts.facts import Facts
 from dc2.report.html import Html, figure, join, paragraph
-from dc2.report.numbers import number, percent
+from dc2.report.numbers import number
 from dc2.report.page import Section
 from dc2.report.svg import Mark, Series, chart
 
@@ -45,17 +45,15 @@ def section(facts: Facts) -> Section | None:
 
 
 def _numbers_words(facts: Facts, path: Mapping[str, Any]) -> Html:
-    """Return the number of clusters that was taken, the runners-up, and how far ahead it is."""
+    """Return the number of clusters that was taken, the runners-up, ."""
     numbers, score = np.asarray(path["n_clusters"]), np.asarray(path["score"], float)
     best_first = [
         n for n in numbers[np.argsort(-score, kind="stable")].tolist() if n != facts.clusters.n_clusters
     ]
     next_best = " and ".join(str(n) for n in best_first[:RUNNERS_UP])
-    confidence = getattr(facts.model, "n_clusters_confidence_", None)
-    ahead = "" if confidence is None else f" The lead over the next is {percent(confidence)} of its score."
     then = f" Next come {next_best}." if len(best_first) > 1 else ""
     return paragraph(
-        f"The number of clusters with the best score was taken: {facts.clusters.n_clusters}.{then}{ahead}"
+        f"The number of clusters with the best score was taken: {facts.clusters.n_clusters}.{then}"
     )
 
 

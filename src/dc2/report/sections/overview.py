@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from dc2.report.facts import Facts
+from dc2.facts.facts import Facts
 from dc2.report.html import Html, join, paragraph, tag, tiles
 from dc2.report.numbers import count, number, percent, seconds
 
 __all__ = ["intro"]
 
-DIVIDED_BY = {
-    "RPFCluster": "Random cuts",
-    "RASP": "Random cuts",
-    "KASP": "K-means",
-}
 
-
-def intro(facts: Facts) -> Html:
+def intro(facts: Facts, described: str | None = None) -> Html:
     """Return the main numbers and the four steps."""
-    described = facts.source_description
     counted = [
         (int(facts.n_rows), "row"),
         (len(facts.clusters.names), "column"),
@@ -29,7 +22,7 @@ def intro(facts: Facts) -> Html:
         tiles(
             [
                 *(count(many, thing).split(" ") for many, thing in counted),
-                (percent(facts.variation_kept), "of the variation kept"),
+                (percent(facts.variance_kept), "of the variation kept"),
             ]
         ),
         tag("ol", *(_step(facts, stage, text) for stage, text in _steps(facts).items()), class_="steps"),
@@ -44,14 +37,10 @@ def _steps(facts: Facts) -> dict[str, str]:
         divide = f"The {signatures} rows are few: each was kept as it is."
         compress = "No row had to stand for others."
     else:
-        how = DIVIDED_BY.get(type(facts.model).__name__, "Cuts")
+        how = facts.model.router_.in_words()
         divide = f"{how} split the rows into {signatures} small pieces of rows that are alike."
         compress = f"Each piece became one point, its signature: the average of its {facts.unit}."
-    if facts.uses_forest:
-        trees = number(facts.model.n_trees)
-        conquer = f"{trees} random trees tell which signatures are neighbours; their ties form {groups}."
-    else:
-        conquer = f"Distances tell which signatures are neighbours; their ties form {groups}."
+    conquer = f"{facts.similarity_in_words.neighbours}; their ties form {groups}."
     return {
         "divide": divide,
         "compress": compress,

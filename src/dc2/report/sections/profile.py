@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dc2.plots.profile import LEVELS, level_word
-from dc2.report.facts import Facts
+from dc2.facts.facts import Facts
+from dc2.facts.profile import LEVELS, level_word
 from dc2.report.html import Cell, Html, join, more, paragraph, swatch, table, tag
 from dc2.report.numbers import number
 from dc2.report.page import Section
@@ -79,11 +79,11 @@ def _key() -> Html:
 
 
 def _scaling_words(facts: Facts) -> Html | None:
-    scaling = getattr(facts.model._router, "scaling", None)
+    scaling = facts.model.router_.scaling
     if scaling is None:
         return None
-    if scaling.kind == "unit":
-        return paragraph("Rows were scaled to length 1 before anything else, and values are shown so scaled.")
+    if scaling.unit:
+        return paragraph("Rows were brought to length 1 to be clustered, and values are shown so scaled.")
     return paragraph(
         f"Columns were scaled ({scaling.kind}) to be clustered; values are shown in their own units."
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dc2.facts.facts import Facts
+from dc2.facts.quality import Silhouette
 from dc2.plots.palette import N_COLOURS
-from dc2.report.facts import Facts
 from dc2.report.html import Cell, Content, bar, join, more, paragraph, swatch, table
 from dc2.report.numbers import number
 from dc2.report.page import Section
-from dc2.report.quality import Silhouette, radius, weighted_silhouette
 
 __all__ = ["section"]
 
@@ -19,15 +19,20 @@ WORDS = (
 )
 
 
+KERNEL_WORDS = (
+    "The silhouette by the kernel measures along the ties between signatures instead, and so sees such shapes; it is "
+    "the more lenient of the two. "
+)
+
+
 def section(facts: Facts) -> Section:
     """Return the section."""
     clusters = facts.clusters
-    straight = weighted_silhouette(clusters.points, clusters.labels, clusters.weights)
-    kernel = weighted_silhouette(facts.model.embedding_, clusters.labels, clusters.weights)
-    radii = radius(clusters)
+    straight, kernel, radii = facts.silhouette, facts.kernel_silhouette, facts.radii
     head: list[Content] = ["Cluster", "Spread"]
-    if straight is not None and kernel is not None:
-        head += ["Silhouette", "Silhouette, by the kernel", "Closest", "In a word"]
+    if straight is not None:
+        by_kernel = [] if kernel is None else ["Silhouette, by the kernel"]
+        head += ["Silhouette", *by_kernel, "Closest", "In a word"]
     rows = []
     for k in range(clusters.n_clusters):
         row: list[Content | Cell] = [
@@ -36,11 +41,11 @@ def section(facts: Facts) -> Section:
                 bar(radii[k] / (radii.max() or 1.0), number(radii[k]), "var(--muted)"), sort=float(radii[k])
             ),
         ]
-        if straight is not None and kernel is not None:
+        if straight is not None:
             closest = int(straight.closest[k])
             row += [
                 _score(straight, k),
-                _score(kernel, k),
+                *([] if kernel is None else [_score(kernel, k)]),
                 Cell(swatch(closest), sort=closest),
                 _word(straight, k),
             ]
@@ -54,22 +59,22 @@ def section(facts: Facts) -> Section:
         paragraph(
             "The silhouette compares how far a signature is from its own cluster and from the next one: 1 is far "
             "apart, 0 is on the border, below 0 is nearer to the other cluster. It measures in straight lines, so "
-            "long, bent or ring-shaped clusters score low even where they are right. The silhouette by the kernel "
-            "measures along the ties between signatures instead, and so sees such shapes; it is the more lenient of "
-            "the two. Signatures count by the rows they stand for."
+            "long, bent or ring-shaped clusters score low even where they are right. "
+            + KERNEL_WORDS * (kernel is not None)
+            + "Signatures count by the rows they stand for."
         ),
     )
-    drawn = table(head, rows, label="Spread and silhouette of clusters", text_columns=(0, 4, 5))
+    drawn = table(
+        head, rows, label="Spread and silhouette of clusters", text_columns=(0, len(head) - 2, len(head) - 1)
+    )
     return Section("How well they hold together", _lead(straight, kernel), join(drawn, explained))
 
 
 def _lead(straight: Silhouette | None, kernel: Silhouette | None) -> str:
-    if straight is None or kernel is None:
+    if straight is None:
         return "There is one cluster, so there is nothing to compare it with."
-    return (
-        f"The mean silhouette is {straight.overall:.2f} in straight lines and {kernel.overall:.2f} by the "
-        "kernel: 1 is far apart, 0 is touching."
-    )
+    by_kernel = "" if kernel is None else f" in straight lines and {kernel.overall:.2f} by the kernel"
+    return f"The mean silhouette is {straight.overall:.2f}{by_kernel}: 1 is far apart, 0 is touching."
 
 
 def _score(silhouette: Silhouette, k: int) -> Cell:

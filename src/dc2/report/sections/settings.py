@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dc2 import core
+from dc2.facts.facts import Facts
 from dc2.parameters import is_plain
-from dc2.report.facts import Facts
 from dc2.report.html import code_block, join, more, paragraph, table, tag
 from dc2.report.page import Section
 from dc2.versions import __version__, package_versions
@@ -24,7 +24,6 @@ WITHOUT_EFFECT = {"n_jobs", "block_bytes", "verbose"}
 OPTIONS = {
     "n_clusters": "-k",
     "n_signatures": "--signatures",
-    "bandwidth": "--bandwidth",
     "scale": "--scale",
     "random_state": "--seed",
 }
@@ -90,9 +89,9 @@ def command_line(model: Any) -> str | None:
     Examples
     --------
     >>> from dc2 import RPFCluster
-    >>> command_line(RPFCluster(3, bandwidth=0.05, scale="standard", random_state=0))
-    'dc2 cluster DATA -k 3 --signatures 1000 --bandwidth 0.05 --scale standard --seed 0 -o labels.parquet'
-    >>> command_line(RPFCluster(3, n_trees=50)) is None
+    >>> command_line(RPFCluster(3, scale="standard", random_state=0))
+    'dc2 cluster DATA -k 3 --signatures 1000 --scale standard --seed 0 -o labels.parquet'
+    >>> command_line(RPFCluster(3, weighted=True)) is None
     True
     """
     if type(model).__name__ != "RPFCluster" or not set(_changed(model)) <= set(OPTIONS):

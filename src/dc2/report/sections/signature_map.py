@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.plots.fitted import FittedClusters
-from dc2.plots.layout import Layout, default_layouts
+from dc2.facts.facts import Facts
+from dc2.facts.fitted import FittedClusters
+from dc2.facts.layout import Layout
 from dc2.plots.palette import N_COLOURS, SHAPES, shape
-from dc2.report.facts import Facts
 from dc2.report.html import Html, join, more, paragraph, swatch, tag
 from dc2.report.numbers import number, percent
 from dc2.report.page import Section
@@ -18,7 +18,6 @@ from dc2.report.page import Section
 __all__ = ["section"]
 
 WIDTH, HEIGHT, PAD = 720.0, 480.0, 26.0
-MOST_MARKS = 2000
 ALL_VALUES_UP_TO, VALUES_SHOWN = 12, 8
 INK_SHARE = 0.22  # of the map that the marks would cover if none overlapped
 
@@ -34,9 +33,7 @@ _CHOICES = {"columns": "Columns", "neighbours": "Neighbours", "variation": "Vari
 
 def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     """Return the section, and what its script reads."""
-    shown = _shown(facts.clusters)
-    clusters = facts.clusters.take(shown)
-    layouts = default_layouts(clusters, lambda: facts.similarity[np.ix_(shown, shown)])
+    clusters, layouts = facts.shown_clusters, facts.layouts
     placed = [_placed(layout) for layout in layouts]
     map_ = tag(
         "div",
@@ -56,7 +53,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
         "names": list(clusters.names),
         "values": _values(clusters),
     }
-    left_out = len(facts.clusters.points) - len(shown)
+    left_out = len(facts.clusters.points) - len(clusters.points)
     body = join(
         map_,
         paragraph(f"The {number(left_out)} lightest signatures are not drawn.", class_="note")
@@ -73,16 +70,6 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     )
     lead = "Every mark stands for a group of rows that are alike; colours and numbers are clusters."
     return Section("Map", lead, body), data
-
-
-def _shown(clusters: FittedClusters) -> NDArray[np.intp]:
-    """Return the heaviest signatures, heaviest first so that light ones lie on top; every cluster has some."""
-    order = np.argsort(-clusters.weights, kind="stable")
-    _, first = np.unique(clusters.labels[order], return_index=True)
-    rest = np.setdiff1d(np.arange(len(order)), first)
-    kept = np.sort(np.concatenate([first, rest[: max(MOST_MARKS - len(first), 0)]]))
-    shown: NDArray[np.intp] = order[kept]
-    return shown
 
 
 def _placed(layout: Layout) -> NDArray[np.float64]:

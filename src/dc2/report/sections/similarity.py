@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.plots.layout import variation_layout
+from dc2.facts.facts import Facts
+from dc2.facts.layout import variation_layout
+from dc2.kernels.similarity import InWords
 from dc2.plots.palette import N_COLOURS
-from dc2.report.facts import Facts
 from dc2.report.html import Cell, Html, image, join, more, paragraph, swatch, table, tag
 from dc2.report.numbers import number, percent
 from dc2.report.page import Section
@@ -27,20 +28,19 @@ MOST_PAIRS = 8
 
 def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     """Return the section, and what its script reads."""
-    order = np.lexsort((variation_layout(facts.clusters).xy[:, 0], facts.clusters.labels))
-    strength = _strength(facts)[np.ix_(order, order)]
-    edges = np.searchsorted(facts.clusters.labels[order], np.arange(facts.clusters.n_clusters + 1)) / len(
-        order
-    )
+    clusters, words = facts.shown_clusters, facts.similarity_in_words
+    order = np.lexsort((variation_layout(clusters).xy[:, 0], clusters.labels))
+    labels, strength = clusters.labels[order], facts.strength[np.ix_(order, order)]
+    edges = np.searchsorted(labels, np.arange(clusters.n_clusters + 1)) / len(order)
     pixels = _shrunk(strength)
     full = float(np.quantile(pixels, 0.99)) or 1.0
     levels = np.clip(np.sqrt(pixels / full) * (N_LEVELS - 1), 0, N_LEVELS - 1).astype(np.uint8)
-    between = _between(strength, facts.clusters.labels[order], facts.clusters.n_clusters)
+    between = _between(strength, labels, clusters.n_clusters)
     body = join(
         tag(
             "div",
-            tag("div", _drawing(png_of_levels(levels, _inks()), edges), _key(facts, full)),
-            _closest_pairs(facts, between),
+            tag("div", _drawing(png_of_levels(levels, _inks()), edges), _key(words, full)),
+            _closest_pairs(words, between),
             class_="beside",
         ),
         more(
@@ -50,25 +50,15 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
                 "two of them are. Clusters show as dark squares along the diagonal. Dark patches beside the diagonal "
                 "join two clusters that have much in common. Point at a patch to see its two clusters."
             ),
-            paragraph(_meaning(facts)),
+            paragraph(words.meaning),
         ),
     )
     data = {
         "edges": edges.round(5).tolist(),
-        "means": [[_amount(facts, value) for value in row] for row in between.tolist()],
-        "words": _unit(facts),
+        "means": [[_amount(words, value) for value in row] for row in between.tolist()],
+        "words": words.unit,
     }
     return Section("Similarity", _lead(between), body), data
-
-
-def _strength(facts: Facts) -> NDArray[np.float64]:
-    """Return what is shown, 0 to 1: the share of trees that two signatures have in common, or the similarity itself."""
-    if not facts.uses_forest:
-        return facts.similarity
-    # The kernel is exp((share - 1) / bandwidth).
-    share = 1.0 + facts.model.bandwidth_ * np.log(np.maximum(facts.similarity, np.finfo(float).tiny))
-    shown: NDArray[np.float64] = np.clip(share, 0.0, 1.0)
-    return shown
 
 
 def _shrunk(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,14 +113,14 @@ def _drawing(png: bytes, edges: NDArray[np.float64]) -> Html:
     return tag("div", image(png, alt), overlay, id="similarity-matrix")
 
 
-def _key(facts: Facts, full: float) -> Html:
-    least, most = ("no tree", f"{percent(full)} of trees") if facts.uses_forest else ("0", number(full, 2))
-    ends = [least, most if full >= 1.0 else f"{most} or more"]
-    words = [tag("span", ends[0]), tag("i", class_="scale blue"), tag("span", ends[1])]
-    return tag("div", *words, class_="key", aria_hidden="true")
+def _key(words: InWords, full: float) -> Html:
+    most = f"{_amount(words, full)} {words.whole}".strip()
+    ends = ["none" if words.whole else "0", most if full >= 1.0 else f"{most} or more"]
+    drawn = [tag("span", ends[0]), tag("i", class_="scale blue"), tag("span", ends[1])]
+    return tag("div", *drawn, class_="key", aria_hidden="true")
 
 
-def _closest_pairs(facts: Facts, between: NDArray[np.float64]) -> Html | None:
+def _closest_pairs(words: InWords, between: NDArray[np.float64]) -> Html | None:
     """Return a small table of the clusters that have most in common."""
     first, second = np.triu_indices(len(between), k=1)
     if len(first) == 0:
@@ -139,28 +129,15 @@ def _closest_pairs(facts: Facts, between: NDArray[np.float64]) -> Html | None:
     rows = [
         [
             Cell(join(swatch(a), " and ", swatch(b)), sort=f"{a} {b}"),
-            Cell(_amount(facts, between[a, b]), sort=float(between[a, b])),
+            Cell(_amount(words, between[a, b]), sort=float(between[a, b])),
         ]
         for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True)
     ]
-    return tag("div", table(["Most in common", _unit(facts)], rows, label="Clusters with most in common"))
+    return tag("div", table(["Most in common", words.unit], rows, label="Clusters with most in common"))
 
 
-def _unit(facts: Facts) -> str:
-    return "shared leaves" if facts.uses_forest else "mean similarity"
-
-
-def _amount(facts: Facts, value: float) -> str:
-    return percent(value) if facts.uses_forest else number(value, 2)
-
-
-def _meaning(facts: Facts) -> str:
-    if facts.uses_forest:
-        return (
-            f"Alike means: of {number(facts.model.n_trees)} random trees, how many put both signatures into the same "
-            "leaf. The kernel grows steeply with that share."
-        )
-    return "Alike means: a Gaussian of the distance between the two."
+def _amount(words: InWords, value: float) -> str:
+    return percent(value) if words.whole else number(value, 2)
 
 
 def _lead(between: NDArray[np.float64]) -> str:

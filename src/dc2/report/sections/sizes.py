@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dc2.facts.facts import Facts
 from dc2.plots.palette import N_COLOURS
-from dc2.report.facts import Facts
 from dc2.report.html import Cell, Html, Row, bar, join, swatch, table, tag
 from dc2.report.numbers import number, percent
 from dc2.report.page import Section

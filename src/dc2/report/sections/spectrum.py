@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dc2.plots.spectrum import cut_costs, gap_after
-from dc2.report.facts import Facts
+from dc2.facts.facts import Facts
+from dc2.facts.spectrum import cut_costs, gap_after
 from dc2.report.html import figure, join, more, paragraph
 from dc2.report.numbers import count
 from dc2.report.page import Section
@@ -16,7 +18,8 @@ __all__ = ["section"]
 
 def section(facts: Facts) -> Section | None:
     """Return the section, if there is more than one eigenvalue to show."""
-    eigenvalues, k = facts.model.eigenvalues_, facts.clusters.n_clusters
+    eigenvalues: Any = getattr(facts.model, "eigenvalues_", ())
+    k = facts.clusters.n_clusters
     if len(eigenvalues) < 2:
         return None
     groups, costs, gap = np.arange(1, len(eigenvalues) + 1), cut_costs(eigenvalues), gap_after(eigenvalues)

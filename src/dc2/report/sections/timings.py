@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dc2.report.facts import Facts
+from dc2.facts.facts import Facts
 from dc2.report.html import Cell, Row, bar, join, table, tag
 from dc2.report.numbers import number, percent, seconds
 from dc2.report.page import Section

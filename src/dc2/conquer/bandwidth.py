@@ -1,31 +1,30 @@
-"""Choosing a bandwidth and a number of clusters from the spectra of the rpf-kernel, without labels.
+"""Choosing a bandwidth and a number of clusters, by the eigenvalues that each bandwidth gives.
 
-For k clusters what matters is how much slower a walk on the graph leaves k clusters than it mixes inside them: the
-relative gap log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k means
+The score of a number of clusters k at one bandwidth is the relative gap
+log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k means
 nothing, and large where k clusters stand apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dc2.conquer.conquest import Path
 from dc2.engines.threads import usable_threads
-from dc2.kernels.rpf import rpf_similarity
+from dc2.kernels.similarity import DenseSimilarity
 from dc2.spectral.affinity import NEGLIGIBLE, normalized_affinity
 
-BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
+__all__ = ["Choice", "Chooser", "Spectra", "choose_bandwidth", "choose_n_clusters", "spectra"]
+
 FALLBACK = 0.04
 WEAK = 0.1  # a relative gap below this says nothing
 GOOD_ENOUGH = 0.5  # of the largest relative gap
-FINEST_FOR_K = 0.03  # below it lone outliers pass for clusters
-MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
 GAP_GROWTH = 0.75
 ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.6, 1.5
 
@@ -52,24 +51,22 @@ class Spectra:
 
 
 def spectra(
-    counts: NDArray[np.integer[Any]],
-    n_trees: int,
+    similarity: DenseSimilarity,
+    bandwidths: Sequence[float],
     n_eigenvalues: int,
     weights: NDArray[np.float64],
     n_jobs: int | None,
-    factor: NDArray[np.floating[Any]] | None = None,
 ) -> Spectra:
-    """Compute the leading eigenvalues of the rpf-kernel, times a factor, for every bandwidth, in threads."""
+    """Compute the leading eigenvalues of a similarity at several bandwidths, in threads."""
 
     def leading(bandwidth: float) -> NDArray[np.float64]:
-        similarity = rpf_similarity(counts, n_trees, bandwidth)
-        affinity = normalized_affinity(similarity if factor is None else similarity * factor, weights)
+        affinity = normalized_affinity(similarity.matrix(bandwidth), weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
         # SciPy's holds the interpreter's lock and lets only one thread work.
         return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
-        return Spectra(np.array(BANDWIDTHS), np.stack(list(pool.map(leading, BANDWIDTHS))))
+        return Spectra(np.array(bandwidths), np.stack(list(pool.map(leading, bandwidths))))
 
 
 def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np.float64]]:
@@ -86,11 +83,6 @@ def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np
     return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
 
 
-def most_clusters(n_points: int) -> int:
-    """Return the largest number of clusters that is looked for among so many points."""
-    return max(1, min(MOST_CLUSTERS, n_points // POINTS_PER_CLUSTER))
-
-
 def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray[np.float64]]:
     """Return the number of clusters between two bounds, and the score of each number.
 
@@ -98,8 +90,7 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     power of k, so relative gaps fall like 1/k. One cluster scores 0.6 and three times the median of the others, at most
     1.5: more than such data reach, in few dimensions and (where all gaps are small) in many.
     """
-    fine_enough = found.bandwidths >= FINEST_FOR_K
-    gaps = found.relative_gaps()[fine_enough].max(axis=0)
+    gaps = found.relative_gaps().max(axis=0)
     numbers = np.arange(low, high + 1)
     scores = np.full(len(numbers), -np.inf)
     known = (numbers > 1) & (numbers <= len(gaps))
@@ -129,55 +120,65 @@ class Choice:
 
     n_clusters: int
     bandwidth: float
-    bandwidth_path: dict[str, NDArray[Any]] | None = None
-    n_clusters_path: dict[str, NDArray[Any]] | None = None
-
-    @property
-    def confidence(self) -> float | None:
-        """How far the best number of clusters is ahead of the next, from 0 (a tie) to 1."""
-        if self.n_clusters_path is None:
-            return None
-        second, best = np.sort(self.n_clusters_path["score"])[-2:]
-        return float(1.0 - max(second, 0.0) / best)
+    bandwidth_path: Path | None = None
+    n_clusters_path: Path | None = None
 
 
-def choices(
-    counts: NDArray[np.integer[Any]],
-    n_trees: int,
-    n_clusters: tuple[int, int],
-    bandwidth: float | None,
-    weights: NDArray[np.float64],
-    row_counts: NDArray[np.float64],
-    n_jobs: int | None,
-    factor: NDArray[np.floating[Any]] | None = None,
-) -> Iterator[Choice]:
-    """Yield choices of a number of clusters between two bounds, and of a bandwidth if none is given; the best first.
+@dataclass(frozen=True, eq=False)
+class Chooser:
+    """Chooses a number of clusters between two bounds, and a bandwidth where none is in use.
 
-    The number regards how many rows each point stands for (`row_counts`), so that stray signatures in the background
-    count for little; the bandwidth regards `weights`, as the clustering will. Whoever takes a later choice had a reason
-    to pass over those before: their numbers score 0 in its path.
+    Attributes
+    ----------
+    similarity : DenseSimilarity
+    weights : ndarray of shape (n_nodes,)
+        As the clustering will regard them; the bandwidth is chosen by them.
+    masses : ndarray of shape (n_nodes,)
+        How many rows each node stands for. The number of clusters regards these, so that stray signatures in the
+        background count for little.
+    n_jobs : int or None
     """
-    low, high = n_clusters
-    n_eigenvalues = min(high + 1, len(counts))
-    for_bandwidth = None
-    if bandwidth is None:
-        for_bandwidth = spectra(counts, n_trees, n_eigenvalues, weights, n_jobs, factor)
 
-    def choice(number: int, numbers_considered: dict[str, NDArray[Any]] | None) -> Choice:
-        if for_bandwidth is None:
-            assert bandwidth is not None
-            return Choice(number, bandwidth, None, numbers_considered)
-        chosen, scores = choose_bandwidth(for_bandwidth, number)
-        considered = {"bandwidth": for_bandwidth.bandwidths, "score": scores}
-        return Choice(number, chosen, considered, numbers_considered)
+    similarity: DenseSimilarity
+    weights: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    n_jobs: int | None
 
-    if low == high:
-        yield choice(low, None)
-        return
-    numbers = np.arange(low, high + 1)
-    for_number = spectra(counts, n_trees, n_eigenvalues, row_counts, n_jobs, factor)
-    best, scores = choose_n_clusters(for_number, low, high)
-    while scores.max() > 0:
-        yield choice(best, {"n_clusters": numbers, "score": scores.copy()})
-        scores[numbers == best] = 0.0
-        best = int(numbers[scores.argmax()])
+    def choices(self, low: int, high: int) -> Iterator[Choice]:
+        """Yield choices, the best first; at least one.
+
+        Whoever takes a later choice had a reason to pass over those before: their numbers score 0 in its path.
+        """
+        n_eigenvalues = min(high + 1, len(self.similarity))
+        settle = self._bandwidth_for(n_eigenvalues)
+        if low == high:
+            yield settle(low, None)
+            return
+        numbers = np.arange(low, high + 1)
+        counting = spectra(
+            self.similarity,
+            self.similarity.bandwidths_for_counting,
+            n_eigenvalues,
+            self.masses,
+            self.n_jobs,
+        )
+        best, scores = choose_n_clusters(counting, low, high)
+        while True:
+            yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
+            scores[numbers == best] = 0.0
+            if not scores.max() > 0:
+                return
+            best = int(numbers[scores.argmax()])
+
+    def _bandwidth_for(self, n_eigenvalues: int) -> Callable[[int, Path | None], Choice]:
+        """Return what makes a choice of a number of clusters, with the bandwidth that suits it."""
+        in_use = self.similarity.bandwidth
+        if in_use is not None:
+            return lambda number, considered: Choice(number, in_use, None, considered)
+        found = spectra(self.similarity, self.similarity.bandwidths, n_eigenvalues, self.weights, self.n_jobs)
+
+        def settle(number: int, considered: Path | None) -> Choice:
+            chosen, scores = choose_bandwidth(found, number)
+            return Choice(number, chosen, {"bandwidth": found.bandwidths, "score": scores}, considered)
+
+        return settle

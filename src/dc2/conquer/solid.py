@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from dc2.kernels.bandwidth import Choice
+from dc2.conquer.bandwidth import Choice
 from dc2.spectral import SpectralResult
 
 FEWEST_SIGNATURES = 3  # of a cluster that was not asked for

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.plots.fitted import FittedClusters
+from dc2.facts.fitted import FittedClusters
 
 __all__ = ["LEVELS", "Profile", "cluster_profile", "level_word"]
 

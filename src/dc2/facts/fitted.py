@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.base import SignatureClusterer
@@ -58,13 +59,13 @@ class FittedClusters:
         """Take them from a model, or raise where it is no fitted clusterer of this package."""
         if not isinstance(model, SignatureClusterer):
             raise InputTypeError(
-                f"a fitted RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
+                f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
                 "Fit one first, or load a saved one with dc2.load."
             )
         check_is_fitted(model)
         signatures = model.signatures_
         points = signatures.points.astype(np.float64)
-        scaling = getattr(model._router, "scaling", None)
+        scaling = model.router_.scaling
         names = getattr(model, "feature_names_in_", None)
         return cls(
             points=points,
@@ -98,7 +99,8 @@ class FittedClusters:
         """Return the mean over each cluster's rows of something given per signature, (n_clusters, ...)."""
         # A cluster whose signatures have no rows still has a place: that of its signatures.
         rowless = self.sizes[self.labels] == 0
-        share = np.zeros((self.n_clusters, len(self.labels)))
-        share[self.labels, np.arange(len(self.labels))] = np.where(rowless, 1.0, self.weights)
-        means: NDArray[np.float64] = (share / share.sum(axis=1, keepdims=True)) @ of
+        weights = np.where(rowless, 1.0, self.weights)
+        starts = np.arange(len(self.labels) + 1)
+        member = csr_array((weights, self.labels, starts), shape=(len(self.labels), self.n_clusters))
+        means: NDArray[np.float64] = ((member.T @ of).T / np.asarray(member.sum(axis=0))).T
         return means

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
-from dc2.plots.fitted import FittedClusters
+from dc2.facts.fitted import FittedClusters
 
 __all__ = [
     "Layout",
     "LayoutName",
     "columns_layout",
     "default_layouts",
+    "layout_named",
     "neighbours_layout",
     "variation_layout",
 ]
@@ -46,15 +47,23 @@ class Layout:
     y_title: str = ""
 
 
-def default_layouts(
-    clusters: FittedClusters, similarity: Callable[[], NDArray[np.float64]]
-) -> tuple[Layout, ...]:
-    """Return the layouts worth showing, the best first; the similarity is asked for only where it is used."""
+Apart = Callable[[], NDArray[np.float64]]
+
+
+def default_layouts(clusters: FittedClusters, apart: Apart) -> tuple[Layout, ...]:
+    """Return the layouts worth showing, the best first; distances are asked for only where they are used."""
     if len(clusters.names) <= 2:
         return (columns_layout(clusters),)
     if len(clusters.points) < FEWEST_FOR_NEIGHBOURS:
         return (variation_layout(clusters),)
-    return neighbours_layout(clusters, similarity()), variation_layout(clusters)
+    return neighbours_layout(clusters, apart()), variation_layout(clusters)
+
+
+def layout_named(name: str, clusters: FittedClusters, apart: Apart) -> Layout:
+    """Return one layout by its name."""
+    if name == "neighbours":
+        return neighbours_layout(clusters, apart())
+    return columns_layout(clusters) if name == "columns" else variation_layout(clusters)
 
 
 def columns_layout(clusters: FittedClusters) -> Layout:
@@ -73,16 +82,15 @@ def variation_layout(clusters: FittedClusters) -> Layout:
     return Layout("variation", xy, titles[0], titles[1])
 
 
-def neighbours_layout(clusters: FittedClusters, similarity: NDArray[np.float64]) -> Layout:
-    """Lay out so that signatures that the kernel finds alike lie together (t-SNE of the similarity).
+def neighbours_layout(clusters: FittedClusters, distances: NDArray[np.float64]) -> Layout:
+    """Lay out so that signatures that are alike lie together (t-SNE).
 
     Parameters
     ----------
     clusters : FittedClusters
-    similarity : ndarray of shape (n_signatures, n_signatures)
-        Above 0 and at most 1.
+    distances : ndarray of shape (n_signatures, n_signatures)
+        How far apart the similarity says that signatures are.
     """
-    distances = np.sqrt(-np.log(np.clip(similarity, np.finfo(float).tiny, 1.0)))
     with threadpool_limits(limits=1):
         start, _ = _principal_components(clusters.points, clusters.weights)
         start = start / max(start[:, 0].std(), np.finfo(float).tiny) * 1e-4

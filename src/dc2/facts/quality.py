@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
-from dc2.plots.fitted import FittedClusters
+from dc2.facts.fitted import FittedClusters
 
 __all__ = ["Silhouette", "radius", "weighted_silhouette"]
 

@@ -1,0 +1,157 @@
+"""The fit of every clusterer: divide, compress, conquer. It reads rows and makes a record; it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.random import SeedSequence
+
+from dc2.cluster.clock import StageClock
+from dc2.cluster.record import ClusterRecord
+from dc2.compress.compress import Compression, near
+from dc2.compress.lookup import signature_router
+from dc2.compress.near_rows import near_rows
+from dc2.compress.signatures import Signatures
+from dc2.conquer import Conquest, SpectralConqueror, Wish
+from dc2.engines import Engine, RunOptions, engine_for
+from dc2.engines.threads import usable_threads
+from dc2.errors import InputError
+from dc2.estimators.columns import Columns, fitted_source
+from dc2.kernels.nodes import NearRows, Nodes, nodes_at
+from dc2.kernels.similarity import SimilarityRecipe
+from dc2.random import seed_sequence
+from dc2.sources import Source
+
+__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer"]
+
+Compress = Callable[[Source, Engine, SeedSequence, int], Compression]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPlan:
+    """The parameters of a clusterer, checked and put together.
+
+    Attributes
+    ----------
+    owner : str
+        The class, for messages.
+    compress : callable
+        From a source, an engine, seeds and a number of threads to a `Compression`.
+    similarity : SimilarityRecipe
+    conqueror : SpectralConqueror
+        How a dense similarity is conquered.
+    wish : Wish
+    options : RunOptions
+    seeds : SeedSequence
+    """
+
+    owner: str
+    compress: Compress
+    similarity: SimilarityRecipe
+    conqueror: SpectralConqueror
+    wish: Wish
+    options: RunOptions
+    seeds: SeedSequence
+
+
+def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
+    """Divide and compress rows to signatures, and conquer these."""
+    source, columns = fitted_source(X, sample_weight, plan.owner)
+    _check_enough(source.n_rows, plan.wish)
+    compress_seeds, *conquer_seeds = _spawned(plan.seeds)
+    threads = usable_threads(plan.options.n_jobs)
+    clock = StageClock(plan.options.verbose)
+
+    clock.enter("divide")
+    engine = engine_for(source, replace(plan.options, verbose=clock))
+    compression = plan.compress(source, engine, compress_seeds, threads)
+    _check_enough(compression.n_rows, plan.wish)
+
+    clock.enter("conquer")
+    nodes = _nodes_of(compression, threads)
+    similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    clock.stop()
+
+    return ClusterRecord(
+        columns=columns,
+        n_rows=compression.n_rows,
+        router=compression.router,
+        signature_of_id=None,
+        signatures=compression.signatures,
+        similarity=similarity,
+        wish=plan.wish,
+        conquest=conquest,
+        seed=dict(plan.seeds.state),
+        stage_seconds=clock.seconds,
+        ids=compression.ids,
+    )
+
+
+def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
+    """Conquer signatures that were compressed elsewhere."""
+    _check_enough(len(signatures), plan.wish)
+    compress_seeds, *conquer_seeds = _spawned(plan.seeds)
+    router, signature_of_id = signature_router(signatures.points, compress_seeds)
+
+    def near_signatures(few: int) -> NearRows:
+        """Take each signature for a row of its weight."""
+        ids = signature_of_id[router.nearest_few(signatures.points, few)[0]]
+        return NearRows(ids, signatures.weights)
+
+    nodes = nodes_at(signatures.points, signatures.weights, near_signatures)
+    similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    return ClusterRecord(
+        columns=Columns(signatures.points.shape[1]),
+        n_rows=len(signatures),
+        router=router,
+        signature_of_id=signature_of_id,
+        signatures=signatures,
+        similarity=similarity,
+        wish=plan.wish,
+        conquest=conquest,
+        seed=dict(plan.seeds.state),
+    )
+
+
+def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
+    """Return another record of the same fit, its signatures conquered anew; no rows are needed."""
+    _check_enough(len(record.signatures), wish)
+    *_, assign_seeds = _spawned(SeedSequence(**record.seed))
+    nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
+    conquest = plan.conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
+    return replace(record, similarity=similarity, wish=wish, conquest=conquest)
+
+
+def _conquered(
+    plan: ClusterPlan, nodes: Nodes, kernel_seeds: SeedSequence, assign_seeds: SeedSequence
+) -> tuple[Any, Conquest]:
+    n_jobs = plan.options.n_jobs
+    similarity = plan.similarity.build(nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=n_jobs)
+    return similarity, plan.conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, n_jobs)
+
+
+def _nodes_of(compression: Compression, n_threads: int) -> Nodes:
+    signatures = compression.signatures
+
+    def near_sampled(few: int) -> NearRows:
+        if compression.sample is None:  # every row is a signature, and its neighbours head its list
+            return NearRows(compression.router.shortlist[:, :few], signatures.weights)
+        return near_rows(near(compression.router, n_threads), compression.sample, few, n_threads)
+
+    return nodes_at(signatures.points, signatures.weights, near_sampled)
+
+
+def _no_rows(few: int) -> NearRows:
+    raise AssertionError("a similarity that is built already looks at no rows")
+
+
+def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
+    """Return the seeds of compression, similarity and assignment; of equal sequences always the same."""
+    return seed_sequence(seeds).spawn(3)
+
+
+def _check_enough(n_rows: int | None, wish: Wish) -> None:
+    if n_rows is not None and n_rows < wish.low:
+        raise InputError(f"n_samples={n_rows} should be >= n_clusters={wish.low}: fewer rows than clusters.")

@@ -1,0 +1,87 @@
+"""The record of a fit: everything a fitted clusterer knows, made at once and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.compress.signatures import Signatures
+from dc2.conquer import Conquest, Wish
+from dc2.errors import InputError
+from dc2.estimators.columns import Columns
+from dc2.model_file import saved_record
+
+__all__ = ["ClusterRecord"]
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class ClusterRecord:
+    """What a fit found.
+
+    Attributes
+    ----------
+    columns : Columns
+        What the rows looked like.
+    n_rows : int
+        How many there were.
+    router : Router or CentreRouter
+        Where a row goes.
+    signature_of_id : ndarray of shape (n_ids,), int32, or None
+        The signature for each number that the router gives, where these are not the same.
+    signatures : Signatures
+    similarity : Similarity
+        As it was built; a bandwidth is in use in it only if a user gave one.
+    wish : Wish
+        The number of clusters that was asked for.
+    conquest : Conquest
+    seed : dict
+        State of the seed sequence, in plain numbers.
+    stage_seconds : dict or None
+        Seconds of each stage; None where no rows were compressed here.
+    ids : ndarray of shape (n_rows,), int32, or None
+        What the router gave for each row, where rows are in memory. It is not saved.
+    """
+
+    columns: Columns
+    n_rows: int
+    router: Any
+    signature_of_id: NDArray[np.int32] | None
+    signatures: Signatures
+    similarity: Any
+    wish: Wish
+    conquest: Conquest
+    seed: dict[str, Any]
+    stage_seconds: dict[str, float] | None = None
+    ids: NDArray[np.int32] | None = None
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a record was read from a model file."""
+        n_signatures, labels = len(self.signatures), self.conquest.labels
+        n_ids = len(self.router.centres)
+        numbers = self.signature_of_id
+        is_sound = (
+            type(self.n_rows) is int
+            and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and labels.shape == (n_signatures,)
+            and labels.max() < n_signatures
+            and len(self.similarity) == n_signatures
+            and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
+        )
+        if is_sound and numbers is not None:
+            is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
+        if not is_sound:
+            raise InputError("the parts of a ClusterRecord do not fit together.")
+
+    def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
+        """Return something that is known of each signature for each number that the router gives."""
+        return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
+
+    @property
+    def similarity_in_use(self) -> Any:
+        """The similarity as it was conquered."""
+        spectrum = self.conquest.spectrum
+        return self.similarity if spectrum is None else self.similarity.at(spectrum.bandwidth)

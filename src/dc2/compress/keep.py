@@ -1,0 +1,59 @@
+"""Compression that keeps every distinct row: where rows are few, none has to stand for others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from dc2.compress.compress import Compression
+from dc2.compress.distinct import DistinctRows
+from dc2.compress.lookup import signature_router
+from dc2.compress.router import Router
+from dc2.compress.sample import Sample
+from dc2.compress.scaling import Scaling
+from dc2.compress.signatures import Signatures
+from dc2.sources import Source
+from dc2.trees.tree import NO_LIMIT
+
+__all__ = ["keep_rows"]
+
+
+def keep_rows(
+    source: Source,
+    sample: Sample,
+    distinct: DistinctRows,
+    scaling: Scaling | None,
+    seeds: SeedSequence,
+    n_threads: int,
+) -> Compression:
+    """Return each distinct row as a signature of its own.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    sample : Sample
+        All of them that weigh anything, scaled.
+    distinct : DistinctRows
+        Which of these are equal.
+    scaling : Scaling or None
+        What was done to them.
+    """
+    router, point_of_leaf = signature_router(sample.X[distinct.first], seeds, scaling, n_threads)
+    leaf_of_point = np.empty_like(point_of_leaf)
+    leaf_of_point[point_of_leaf] = np.arange(len(point_of_leaf), dtype=np.int32)
+    of_row = leaf_of_point[distinct.of_row]
+    weights = np.bincount(of_row, sample.weights, minlength=len(distinct)).astype(np.float64)
+    signatures = Signatures(router.centres, weights, np.zeros(len(distinct)))
+    ids = _ids_of_all(source, sample, router, of_row) if source.in_memory else None
+    return Compression(router, signatures, sample.n_rows, ids)
+
+
+def _ids_of_all(
+    source: Source, sample: Sample, router: Router, of_row: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return the signature of every row, also of rows that weigh nothing."""
+    if len(of_row) == sample.n_rows:
+        return of_row
+    return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)

@@ -1,0 +1,55 @@
+"""Rows of a sample and the signatures that lie nearest to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.compress.sample import Sample
+from dc2.engines.threads import ThreadEngine
+from dc2.kernels.nodes import NearRows
+from dc2.sources import Block, as_source
+
+__all__ = ["near_rows", "tie_weights"]
+
+
+def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:
+    """Return the few nearest signatures of each sampled row.
+
+    Parameters
+    ----------
+    router : Router
+        With shortlists.
+    sample : Sample
+        Scaled already.
+    few : int
+        How many signatures.
+    n_threads : int
+    """
+    router = replace(router, scaling=None)
+
+    def nearest(block: Block) -> NDArray[np.int32]:
+        ids: NDArray[np.int32] = router.nearest_few(block.X, few)[0]
+        return ids
+
+    blocks = ThreadEngine(n_threads).map(nearest, as_source(sample.X), stage="conquer")
+    return NearRows(np.concatenate(list(blocks)), sample.weights)
+
+
+def tie_weights(squared: NDArray[Any]) -> NDArray[np.float64]:
+    """Return how much each row's ties to its nearest signatures weigh: exp(-d^2 / mean d^2).
+
+    The mean is over the row's own ties, so that dense and sparse regions count alike.
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n_rows, n_ties)
+        Squared distances.
+    """
+    distances = squared.astype(np.float64)
+    scale = distances.mean(axis=1, keepdims=True)
+    ties: NDArray[np.float64] = np.exp(-distances / np.where(scale > 0, scale, 1.0))
+    return ties

@@ -1,0 +1,72 @@
+"""Conquering a dense similarity by its eigenvectors, with a bandwidth and a number of clusters chosen if asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from dc2.conquer.bandwidth import Choice, Chooser
+from dc2.conquer.conquest import Conquest, Spectrum, heaviest_first
+from dc2.conquer.solid import first_solid
+from dc2.conquer.wish import Wish
+from dc2.kernels.nodes import Nodes
+from dc2.kernels.similarity import DenseSimilarity
+from dc2.spectral import Assign, SpectralResult, spectral_clustering
+
+__all__ = ["SpectralConqueror"]
+
+MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
+
+
+@dataclass(frozen=True)
+class SpectralConqueror:
+    """Spectral clustering of nodes.
+
+    Attributes
+    ----------
+    assign : {"kmeans", "ncut"}
+        How eigenvectors become clusters.
+    weighted : bool
+        Whether it regards how many rows a node stands for.
+    """
+
+    assign: Assign = "kmeans"
+    weighted: bool = False
+
+    def conquer(
+        self, similarity: DenseSimilarity, nodes: Nodes, wish: Wish, seeds: SeedSequence, n_jobs: int | None
+    ) -> Conquest:
+        """Return the clusters that the leading eigenvectors of a similarity show."""
+        weights = nodes.relative_masses if self.weighted else np.ones(len(nodes))
+        chooser = Chooser(similarity, weights, nodes.relative_masses, n_jobs)
+
+        def clustered(choice: Choice) -> SpectralResult:
+            return spectral_clustering(
+                similarity.matrix(choice.bandwidth),
+                min(choice.n_clusters, len(nodes)),
+                assign=self.assign,
+                weights=weights,
+                random_state=seeds,
+            )
+
+        considered = chooser.choices(*_bounds(wish, len(nodes)))
+        choice, result = first_solid((choice, clustered(choice)) for choice in considered)
+        spectrum = Spectrum(
+            eigenvalues=result.eigenvalues,
+            embedding=result.embedding,
+            bandwidth=choice.bandwidth,
+            bandwidth_path=choice.bandwidth_path,
+            n_clusters_path=choice.n_clusters_path,
+        )
+        return Conquest(heaviest_first(result.labels, nodes.masses), choice.n_clusters, spectrum)
+
+
+def _bounds(wish: Wish, n_nodes: int) -> tuple[int, int]:
+    """Return the numbers to consider: beyond, the spectrum is noise."""
+    if wish.exact is not None:
+        return wish.exact, wish.exact
+    if wish.high is None:
+        return wish.low, max(wish.low, min(MOST_CLUSTERS, n_nodes // POINTS_PER_CLUSTER))
+    return wish.low, max(wish.low, min(wish.high, n_nodes // 2))

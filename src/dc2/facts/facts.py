@@ -1,0 +1,134 @@
+"""Everything that is told of a fitted clusterer, each fact computed once and when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.facts.fitted import FittedClusters
+from dc2.facts.layout import Layout, default_layouts, layout_named
+from dc2.facts.profile import Profile, cluster_profile
+from dc2.facts.quality import Silhouette, radius, weighted_silhouette
+from dc2.facts.variance import variance_kept
+from dc2.kernels.similarity import InWords
+
+__all__ = ["Facts"]
+
+MOST_SHOWN = 2000  # signatures that are drawn or compared in pairs: nothing costs the square of more
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted clusterer and what follows from it.
+
+    Attributes
+    ----------
+    model : DC2Clustering, RPFCluster, RASP or KASP
+    clusters : FittedClusters
+        Its signatures, in the units of the data.
+    """
+
+    model: Any
+    clusters: FittedClusters
+
+    @classmethod
+    def of(cls, model: Any) -> Facts:
+        """Gather facts of a model, or raise where it is no fitted clusterer of this package."""
+        return cls(model, FittedClusters.of(model))
+
+    @cached_property
+    def shown(self) -> NDArray[np.intp]:
+        """The signatures to be drawn: the heaviest, heaviest first; every cluster has some."""
+        order = np.argsort(-self.clusters.weights, kind="stable")
+        _, first = np.unique(self.clusters.labels[order], return_index=True)
+        rest = np.setdiff1d(np.arange(len(order)), first)
+        kept = np.sort(np.concatenate([first, rest[: max(MOST_SHOWN - len(first), 0)]]))
+        shown: NDArray[np.intp] = order[kept]
+        return shown
+
+    @cached_property
+    def shown_clusters(self) -> FittedClusters:
+        """The signatures to be drawn, with their clusters."""
+        return self.clusters.take(self.shown)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """What sets clusters apart."""
+        return cluster_profile(self.clusters)
+
+    @cached_property
+    def strength(self) -> NDArray[np.float64]:
+        """How alike the signatures to be drawn are, 0 to 1."""
+        strength: NDArray[np.float64] = self.model.similarity_.strength(self.shown)
+        return strength
+
+    @cached_property
+    def similarity_in_words(self) -> InWords:
+        """What the similarity is and what its numbers mean."""
+        words: InWords = self.model.similarity_.in_words()
+        return words
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Maps of the signatures to be drawn, the best first."""
+        return default_layouts(self.shown_clusters, self._apart)
+
+    def layout(self, name: str) -> Layout:
+        """Return a map of the signatures to be drawn: "auto" is the best."""
+        return self.layouts[0] if name == "auto" else layout_named(name, self.shown_clusters, self._apart)
+
+    def _apart(self) -> NDArray[np.float64]:
+        apart: NDArray[np.float64] = self.model.similarity_.apart(self.shown, self.shown_clusters.points)
+        return apart
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Share of all rows in each cluster."""
+        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.sizes.sum()
+        return shares
+
+    @cached_property
+    def silhouette(self) -> Silhouette | None:
+        """How far clusters are apart in straight lines, on the signatures to be drawn."""
+        shown = self.shown_clusters
+        return weighted_silhouette(shown.points, shown.labels, shown.weights)
+
+    @cached_property
+    def kernel_silhouette(self) -> Silhouette | None:
+        """How far clusters are apart in the spectral embedding; None where there is none."""
+        embedding = getattr(self.model, "embedding_", None)
+        if embedding is None:
+            return None
+        shown = self.shown_clusters
+        return weighted_silhouette(embedding[self.shown], shown.labels, shown.weights)
+
+    @cached_property
+    def radii(self) -> NDArray[np.float64]:
+        """Root mean squared distance of each cluster's rows to their mean."""
+        return radius(self.clusters)
+
+    @cached_property
+    def variance_kept(self) -> float:
+        """Share of the rows' variance that the signatures keep."""
+        return variance_kept(self.model.signatures_)
+
+    @property
+    def unit(self) -> str:
+        """What sizes count: rows, unless the rows had fractional weights."""
+        weights = self.clusters.weights
+        return "rows" if np.array_equal(weights, np.round(weights)) else "weight"
+
+    @property
+    def n_rows(self) -> float:
+        """Rows that were clustered; for signatures that came from elsewhere, the rows they stand for."""
+        compressed_here = hasattr(self.model, "stage_seconds_")
+        return float(self.model.n_rows_in_) if compressed_here else float(self.clusters.weights.sum())
+
+    @property
+    def each_row_is_a_signature(self) -> bool:
+        """Whether the rows were so few that none had to stand for others."""
+        return self.n_rows == len(self.clusters.points)

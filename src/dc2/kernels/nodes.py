@@ -1,0 +1,75 @@
+"""Nodes: what a similarity compares. They are signatures, or rows where these are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
+
+__all__ = ["NearRows", "Nodes", "nodes_at"]
+
+
+@dataclass(frozen=True, eq=False)
+class NearRows:
+    """Rows, and the nodes that each lies nearest to.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_rows, n_near), int32
+        Nearest first.
+    weights : ndarray of shape (n_rows,), float64, or None
+        How often each row counts; once for None.
+    """
+
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Points to be compared with each other.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_nodes, n_features), float32
+        About their mean. A node without rows stands where the nearest one with rows stands.
+    masses : ndarray of shape (n_nodes,), float64
+        The rows, or their weight, that each stands for.
+    near : callable
+        From a number m to rows with their m nearest nodes.
+    """
+
+    points: NDArray[np.float32]
+    masses: NDArray[np.float64]
+    near: Callable[[int], NearRows]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def relative_masses(self) -> NDArray[np.float64]:
+        """Masses with mean 1; a node that all rows left for nearer ones keeps its place, but has no say."""
+        if not self.masses.any():
+            return np.ones(len(self.masses))
+        relative: NDArray[np.float64] = np.maximum(self.masses, 1e-9 * self.masses.mean())
+        relative *= len(relative) / relative.sum()
+        return relative
+
+
+def nodes_at(points: NDArray[Any], masses: NDArray[np.float64], near: Callable[[int], NearRows]) -> Nodes:
+    """Return nodes at given points.
+
+    In float32 about their mean: what is conquered then does not depend on the last bits of sums. Left between clusters
+    when its rows walked to nearer ones, a node without rows would be a cluster of its own; so it moves to the
+    nearest that has rows.
+    """
+    filled, empty = np.flatnonzero(masses > 0), np.flatnonzero(masses <= 0)
+    standing = np.arange(len(points))
+    if len(filled) and len(empty):
+        standing[empty] = filled[pairwise_distances_argmin(points[empty], points[filled])]
+    places = points.astype(np.float64)[standing]
+    return Nodes((places - places.mean(axis=0)).astype(np.float32), masses, near)
