@@ -1,9 +1,11 @@
 """Laws of failing: one plain sentence that says what to do, the right exit code, nothing written, no traceback."""
 
 import errno
+import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
 from dc2.cli import main
+from dc2.cli.failures import in_option_words
 from dc2.cluster import RPFCluster
 from dc2.compress import Compressor
 from dc2.sources.paths import FoundFile
@@ -38,14 +41,14 @@ class Fails:
 
     def __call__(self, *arguments: str, code: int = 1) -> str:
         """What the command says on standard error; it leaves the folder as it was."""
-        before = {path: path.stat().st_mtime_ns for path in self._folder.rglob("*")}
+        before = {path: path.lstat().st_mtime_ns for path in self._folder.rglob("*")}
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         out, err = self._capsys.readouterr()
         assert stop.value.code == code, err
         assert out == ""
         assert "Traceback" not in err
-        assert {path: path.stat().st_mtime_ns for path in self._folder.rglob("*")} == before
+        assert {path: path.lstat().st_mtime_ns for path in self._folder.rglob("*")} == before
         if code == 1:
             assert err.startswith("Error: ")
             assert err.count("\n") == 1, "one line"
@@ -163,8 +166,7 @@ def test_outputs_are_checked_before_the_work(fails: Fails, monkeypatch: pytest.M
         ("--report", "absent/r.html"),
     ):
         told = fails("cluster", "rows.parquet", *QUICK, option, name)
-        assert "The folder 'absent'" in told
-        assert "does not exist" in told
+        assert f"cannot be written to '{name}': there is no such folder" in told
     assert "its suffix should be one of" in fails(
         "cluster", "rows.parquet", *QUICK, "-o", "labels.xlsx", code=2
     )
@@ -172,7 +174,9 @@ def test_outputs_are_checked_before_the_work(fails: Fails, monkeypatch: pytest.M
 
 def test_a_folder_that_cannot_be_written_to_is_told(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert "cannot be written to" in fails("cluster", "rows.parquet", *QUICK, "-o", "labels.npy")
+    assert "files cannot be made in its folder" in fails(
+        "cluster", "rows.parquet", *QUICK, "-o", "labels.npy"
+    )
 
 
 def test_the_data_is_never_replaced_even_by_force(fails: Fails) -> None:
@@ -188,17 +192,45 @@ def full_disk(*arguments: Any, **keywords: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "options", "named"),
     [
-        ("dc2.cli.populate.write_labels", ["-o", "labels.parquet"], "labels.parquet"),
+        ("dc2.cluster.base.write_labels", ["-o", "labels.parquet"], "labels.parquet"),
         ("dc2.model_file.save.write_archive", ["--model", "model.dc2"], "model.dc2"),
     ],
 )
 def test_a_full_disk_is_told_with_the_file(
     place: str, options: list[str], named: str, fails: Fails, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("dc2.model_file.save.write_archive", full_disk)
     monkeypatch.setattr(place, full_disk)
     told = fails("cluster", "rows.parquet", *QUICK, *options)
     assert f"'{named}' could not be written (No space left on device)" in told
     assert "Make room" in told
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(["--model", "m.dc2"], "m.dc2"), ([], "labels.dc2")])
+def test_a_fit_is_not_lost_where_labels_cannot_be_written(
+    asked: list[str],
+    kept: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    FRAME.assign(id=range(N)).to_parquet("rows.parquet")
+    command = ["cluster", "rows.parquet", *QUICK, "-o", "labels.parquet", "--id", "id", *asked]
+    with monkeypatch.context() as broken:
+        broken.setattr("dc2.cluster.base.write_labels", full_disk)
+        with pytest.raises(SystemExit) as stop:
+            main(command)
+    assert stop.value.code == 1
+    told = capsys.readouterr().err
+    again = told.split("Go on with: dc2 ")[1].split()
+    assert f"the model is '{kept}'" in told
+    assert again == ["predict", kept, "rows.parquet", "-o", "labels.parquet", "--id", "id"]
+    with pytest.raises(SystemExit) as stop:
+        main(again)
+    assert stop.value.code == 0
+    written = pd.read_parquet("labels.parquet")
+    assert list(written) == ["id", "label"]
+    assert len(written) == N
 
 
 def test_a_damaged_foreign_or_newer_model_is_refused(folder: Path, fails: Fails) -> None:
@@ -234,6 +266,15 @@ def test_a_model_of_other_columns_is_refused(folder: Path, fails: Fails) -> None
         (["-k", "2", "-o", "l.npy", "--columns", "x", "--drop", "y"], "not both"),
         (["-k", "2", "-o", "l.npy", "--id", "x"], "labels alone"),
         (["-k", "2", "-o", "l.npy", "--colour", "red"], "--colour"),
+        (["-k", "2", "-o", "l.csv", "--id", "x,x"], "--id names the column 'x' twice"),
+        (
+            ["-k", "2", "-o", "l.csv", "--columns", "x", "--columns", "x"],
+            "--columns names the column 'x' twice",
+        ),
+        (
+            ["-k", "2", "-o", "l.npy", "--signatures", "9223372036854775807"],
+            "Invalid value for '--signatures'",
+        ),
     ],
 )
 def test_wrong_usage_ends_with_2(options: list[str], told: str, fails: Fails) -> None:
@@ -306,3 +347,93 @@ def test_without_its_extra_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SystemExit, match=r'pip install "dc2\[cli\]"'):
         main(["info", "rows.parquet"])
+
+
+# --- the user's own words ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["n_jobs_2024", "n_jobs", "my n_clusters", "sample_weight", "Input X "])
+def test_words_of_the_user_are_left_alone(word: str, folder: Path, fails: Fails) -> None:
+    FRAME.assign(**{word: "Rome"}).to_parquet(f"{word}.parquet")
+    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy")
+    assert f"There is no file '{word}.csv'" in fails("cluster", f"{word}.csv", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "rows.parquet", *QUICK, "-o", "l.npy", "--columns", word)
+    assert f"no column {word!r}" in told
+
+
+def test_words_of_the_library_become_options() -> None:
+    assert in_option_words('n_jobs is 0; n_clusters=3, the files\' n_signatures and "n_jobs".') == (
+        '--jobs is 0; -k=3, the files\' --signatures and "n_jobs".'
+    )
+
+
+ESCAPE = "\x1b]0;owned\x07"
+
+
+def test_no_file_steers_the_terminal(folder: Path, fails: Fails, capsys: pytest.CaptureFixture[str]) -> None:
+    FRAME.rename(columns={"y": ESCAPE}).to_parquet("steering.parquet")
+    FRAME.assign(**{ESCAPE: "text"}).to_parquet("text.parquet")
+    assert "control characters" in fails("cluster", "steering.parquet", *QUICK, "--model", "m.dc2")
+    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    (folder / f"{ESCAPE}.csv").write_text(f"x,{ESCAPE}\n1,2\n3,many\n")
+    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy")
+    with pytest.raises(SystemExit):
+        main(["info", "steering.parquet"])
+    told = capsys.readouterr().out
+    assert ESCAPE[0] not in told
+    assert r"\x1b]0;owned" in told
+
+
+# --- files that break readers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{", b"PK\x03\x04", b"\x93NUMPY\x09\x00" + 99 * b"("],
+)
+def test_a_broken_array_is_told_plainly(content: bytes, folder: Path, fails: Fails) -> None:
+    (folder / "broken.npy").write_bytes(content)
+    assert "Cannot read 'broken.npy'" in fails("cluster", "broken.npy", *QUICK, "-o", "l.npy")
+    assert "'broken.npy' cannot be read" in fails("info", "broken.npy")
+
+
+def test_an_array_without_rows_is_told_plainly(folder: Path, fails: Fails) -> None:
+    np.save("alone.npy", np.float64(3.0))
+    assert "'alone.npy' cannot be read" in fails("info", "alone.npy")
+    assert "'alone.npy'" in fails("cluster", "alone.npy", *QUICK, "-o", "l.npy")
+
+
+def test_a_header_that_is_not_utf8_is_told_plainly(folder: Path, fails: Fails) -> None:
+    (folder / "latin.csv").write_bytes("höhe,y\n1,2\n3,4\n".encode("latin-1"))
+    for told in (
+        fails("cluster", "latin.csv", "-k", "2", "-o", "l.npy"),
+        fails("info", "latin.csv"),
+    ):
+        assert "'latin.csv'" in told
+        assert "unexpected" not in told
+
+
+# --- what can be known before work ------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_written_is_told_before_the_work(
+    folder: Path, fails: Fails, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RPFCluster, "fit", lambda *arguments: pytest.fail("the work has begun"))
+    FRAME.assign(tags=[[1, 2]] * N).to_parquet("tags.parquet")
+    told = fails("cluster", "tags.parquet", *QUICK, "-o", "l.csv", "--id", "tags", code=2)
+    assert "Column 'tags' is of type list" in told
+    assert "name has 304 characters" in fails("cluster", "rows.parquet", *QUICK, "-o", "l" * 300 + ".csv")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=100))
+    assert "at least" in fails("cluster", "rows.parquet", *QUICK, "-o", "l.npy", code=2)
+
+
+def test_force_replaces_regular_files_only(folder: Path, fails: Fails) -> None:
+    (folder / "precious").write_text("precious")
+    (folder / "link.npy").symlink_to("precious")
+    (folder / "dangling.npy").symlink_to("absent")
+    os.mkfifo(folder / "pipe.npy")
+    for name, told in (("link", "a link"), ("dangling", "a link"), ("pipe", "not a regular file")):
+        assert told in fails("cluster", "rows.parquet", *QUICK, "-o", f"{name}.npy", "--force")
+    assert "not a regular file" in fails("cluster", "rows.parquet", *QUICK, "--model", "/dev/null", "--force")
+    assert (folder / "precious").read_text() == "precious"

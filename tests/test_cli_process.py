@@ -17,7 +17,7 @@ resource = pytest.importorskip("resource")
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 
-COMMAND = [sys.executable, "-m", "dc2.cli"]
+COMMAND = [sys.executable, "-m", "dc2"]
 # Processes run in other folders, so the way to the package must not depend on the folder.
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(dc2.__file__).resolve().parents[1])}
 QUICK = ("-k", "2", "--signatures", "50")

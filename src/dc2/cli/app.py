@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from dc2.cli.cluster import cluster
+from dc2.cli.command import as_command
 from dc2.cli.compress import compress
 from dc2.cli.demo import demo
 from dc2.cli.failures import told_plainly
@@ -41,5 +42,13 @@ def _dc2(
     """What can be asked of dc2 itself."""
 
 
-for _command in (cluster, predict, compress, info, report, demo, reproduce):
+for _command in (
+    as_command(cluster),
+    as_command(predict),
+    as_command(compress),
+    info,
+    report,
+    demo,
+    reproduce,
+):
     app.command()(told_plainly(_command))

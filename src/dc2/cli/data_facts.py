@@ -7,7 +7,7 @@ import numpy as np
 
 from dc2.cli.failures import CommandError
 from dc2.sources.checks import listed
-from dc2.sources.paths import FoundFile, find_files, import_pyarrow
+from dc2.sources.paths import FoundFile, find_files
 
 __all__ = ["data_facts"]
 
@@ -41,9 +41,11 @@ def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
     try:
         if file.format.name == "npy":
             array = np.load(file.path, mmap_mode="r", allow_pickle=False)
+            if array.ndim not in (1, 2):
+                raise ValueError(f"it holds an array of shape {array.shape}, and no rows")
             width = array.shape[1] if array.ndim == 2 else 1
             return {str(index): str(array.dtype) for index in range(width)}, len(array)
         schema, rows = file.format.describe(file)
-    except (import_pyarrow().lib.ArrowException, OSError, ValueError) as error:
+    except Exception as error:  # a damaged header breaks readers in many ways
         raise CommandError(f"{file.path!r} cannot be read as {file.format.name}: {error}") from error
     return {field.name: str(field.type) for field in schema}, rows

@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from dc2.cli import options
-from dc2.cli.cluster import cluster
+from dc2.cli.cluster import ClusterOptions, cluster
 
 __all__ = ["demo"]
 
@@ -41,13 +41,15 @@ def demo(
     print(f"$ dc2 cluster {shlex.join(shown)} --force\n")
     since = time.perf_counter()
     cluster(
-        [str(data)],
-        2,
-        id_columns=["truth"],
-        output=labels,
-        model=files["--model"],
-        report=report,
-        force=True,
+        ClusterOptions(
+            data=[str(data)],
+            clusters=2,
+            id_columns=["truth"],
+            output=labels,
+            model=files["--model"],
+            report=report,
+            force=True,
+        )
     )
     seconds = time.perf_counter() - since
     found = _read_labels(labels)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import signal
 import sys
 import traceback
@@ -13,22 +14,27 @@ from typing import Any, NoReturn
 
 import typer
 
-from dc2.errors import InputError, InputTypeError, ModelFileError, ParameterError
+from dc2.errors import InputError, InputTypeError, ModelFileError, ParameterError, printable
 
-__all__ = ["CommandError", "told_plainly", "writing"]
+__all__ = ["CommandError", "in_option_words", "sentence", "told_plainly", "writing"]
 
 INTERRUPTED = 130
 TERMINATED = 143
 
 # The words of the library, and those of the command line.
-_IN_OPTION_WORDS = (
-    ("with columns= or drop= of dc2.as_source", "with --columns or --drop"),
-    ("with columns=.", "with --columns."),
-    ("n_clusters", "-k"),
-    ("n_signatures", "--signatures"),
-    ("n_jobs", "--jobs"),
-    ("sample_weight", "the column of --weight"),
-    ("Input X ", "The data "),
+_IN_OPTION_WORDS = {
+    "with columns= or drop= of dc2.as_source": "with --columns or --drop",
+    "with columns=.": "with --columns.",
+    "n_clusters": "-k",
+    "n_signatures": "--signatures",
+    "n_jobs": "--jobs",
+    "sample_weight": "the column of --weight",
+    "Input X": "The data",
+}
+# Quotes in a message hold the user's own words, which stay as they are.
+_QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_QUOTED_OR_WORDS = re.compile(
+    f"(?P<quoted>{_QUOTED})|" + "|".join(rf"(?<!\w){re.escape(words)}(?![\w])" for words in _IN_OPTION_WORDS)
 )
 
 
@@ -54,7 +60,7 @@ def told_plainly(command: Callable[..., None]) -> Callable[..., None]:
             except Exception as error:
                 if options.get("debug"):
                     traceback.print_exc()
-                _say(f"Error: {_sentence(error)}")
+                _say(f"Error: {sentence(error)}")
                 raise typer.Exit(2 if isinstance(error, ParameterError) else 1) from None
 
     return told
@@ -89,12 +95,25 @@ def _on_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _sentence(error: Exception) -> str:
+def in_option_words(message: str) -> str:
+    """Return a message of the library in the words of the command line; what stands in quotes is the user's.
+
+    Examples
+    --------
+    >>> in_option_words("n_jobs is 0, and there is no column 'n_jobs_2024' in 'n_jobs.csv'.")
+    "--jobs is 0, and there is no column 'n_jobs_2024' in 'n_jobs.csv'."
+    """
+
+    def reworded(found: re.Match[str]) -> str:
+        return found["quoted"] or _IN_OPTION_WORDS[found[0]]
+
+    return _QUOTED_OR_WORDS.sub(reworded, message)
+
+
+def sentence(error: Exception) -> str:
+    """Return what went wrong and what to do, in one sentence or two."""
     if isinstance(error, InputError | InputTypeError | ModelFileError | ParameterError):
-        told = str(error)
-        for library, command in _IN_OPTION_WORDS:
-            told = told.replace(library, command)
-        return told
+        return in_option_words(str(error))
     if isinstance(error, CommandError | ImportError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
@@ -111,5 +130,5 @@ def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
     _say(f"Note: {message}")
 
 
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
+def _say(words: str) -> None:
+    print(printable(" ".join(words.splitlines())), file=sys.stderr)

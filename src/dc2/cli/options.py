@@ -111,7 +111,11 @@ ScaleOption = Annotated[
 Signatures = Annotated[
     int,
     typer.Option(
-        "--signatures", min=1, metavar="NUMBER", help="Points to compress the rows to. More see finer shapes."
+        "--signatures",
+        min=1,
+        max=1_000_000,
+        metavar="NUMBER",
+        help="Points to compress the rows to. More see finer shapes.",
     ),
 ]
 Jobs = Annotated[

@@ -7,8 +7,14 @@ from pathlib import Path
 import typer
 
 from dc2.cli.failures import CommandError
+from dc2.cli.rows import Rows
+from dc2.errors import ParameterError
+from dc2.model_file.values import has_control_characters
+from dc2.output import check_columns, check_output_path, check_room, check_target
+from dc2.sources import Source
+from dc2.sources.checks import listed
 
-__all__ = ["check_labels_file", "check_outputs"]
+__all__ = ["check_labels", "check_names", "check_outputs"]
 
 
 def check_outputs(
@@ -28,17 +34,10 @@ def check_outputs(
     wanted = {what: path.expanduser() for what, path in outputs.items() if path is not None}
     seen = {os.path.realpath(path) for path in inputs}
     for what, path in wanted.items():
-        folder = path.parent
-        if path.is_dir():
-            raise CommandError(
-                f"The {what} cannot be written to {str(path)!r}: it is a folder. Name a file in it."
-            )
-        if not folder.is_dir():
-            raise CommandError(f"The folder {str(folder)!r} for the {what} does not exist. Make it first.")
-        if not os.access(folder, os.W_OK):
-            raise CommandError(
-                f"The folder {str(folder)!r} for the {what} cannot be written to. Choose another."
-            )
+        try:
+            check_target(path, f"The {what}")
+        except ParameterError as error:
+            raise CommandError(str(error)) from error
         if os.path.realpath(path) in seen:
             raise CommandError(
                 f"{str(path)!r} is used twice in this command. Choose another file for the {what}."
@@ -51,16 +50,27 @@ def check_outputs(
     return wanted
 
 
-def check_labels_file(path: Path | None, ids: Sequence[str], label_column: str) -> None:
-    """Raise if labels, with ids beside them, cannot be written in the format that the file's name asks for."""
-    from dc2.output import check_output_path
-
+def check_labels(path: Path | None, rows: Rows, source: Source, label_column: str) -> None:
+    """Raise if the labels of a source, with ids beside them, cannot be written as the file's name asks for."""
     if path is None:
         return
     check_output_path(path)
-    if path.suffix.lower() == ".npy" and ids:
+    if path.suffix.lower() == ".npy" and rows.ids:
         raise typer.BadParameter("A .npy file holds labels alone; write .parquet to keep the --id columns.")
-    if label_column in ids:
+    if label_column in rows.ids:
         raise typer.BadParameter(
             f"The --id columns have a column {label_column!r} already; name the labels with --label-column."
+        )
+    check_room(path, source.n_rows)
+    if rows.ids:
+        check_columns(path, rows.first_ids(source))
+
+
+def check_names(model: Path | None, source: Source) -> None:
+    """Raise if a model is to be saved, but a column has a name that no model file holds."""
+    names = [name for name in source.feature_names or () if has_control_characters(name)]
+    if model is not None and names:
+        raise CommandError(
+            f"The data has columns whose names hold control characters: {listed(names)}. Rename them, or leave them "
+            "out with --drop."
         )

@@ -1,24 +1,30 @@
 """``dc2 predict``: labels for new rows."""
 
 import time
+from dataclasses import dataclass, field
 
 from dc2.cli import options
 
-__all__ = ["predict"]
+__all__ = ["PredictOptions", "predict"]
 
 
-def predict(
-    model: options.ModelFile,
-    data: options.Data,
-    output: options.LabelsFile,
-    columns: options.Columns = [],  # noqa: B006 - typer copies it
-    id_columns: options.RowIds = [],  # noqa: B006
-    label_column: options.LabelColumn = "label",
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """What can be said to ``dc2 predict``."""
+
+    model: options.ModelFile
+    data: options.Data
+    output: options.LabelsFile
+    columns: options.Columns = field(default_factory=list)
+    id_columns: options.RowIds = field(default_factory=list)
+    label_column: options.LabelColumn = "label"
+    jobs: options.Jobs = None
+    force: options.Force = False
+    json: options.Json = False
+    debug: options.Debug = False
+
+
+def predict(wanted: PredictOptions) -> None:
     """Label rows with a model that was saved.
 
     Columns are found by the names the model was made with; others may be there too.
@@ -28,23 +34,21 @@ def predict(
     began = time.perf_counter()
 
     from dc2.cli import summary
+    from dc2.cli.labels import write_and_count
     from dc2.cli.model_facts import load_clusterer
-    from dc2.cli.outputs import check_labels_file, check_outputs
-    from dc2.cli.populate import write_and_count
+    from dc2.cli.outputs import check_labels, check_outputs
     from dc2.cli.progress import stage_bars
-    from dc2.cli.rows import Rows
+    from dc2.cli.rows import ColumnChoice, Rows
 
-    clusterer = load_clusterer(model)
-    ids = options.split_names(id_columns)
-    rows = Rows(data, options.split_names(columns), ids=ids)
-    files = check_outputs(
-        {"labels": output}, force=force, inputs=[str(model), *(file.path for file in rows.files)]
-    )
-    check_labels_file(output, ids, label_column)
+    clusterer = load_clusterer(wanted.model)
+    rows = Rows(wanted.data, ColumnChoice.of(wanted))
+    inputs = [str(wanted.model), *rows.paths]
+    files = check_outputs({"labels": wanted.output}, force=wanted.force, inputs=inputs)
     source = rows.like(getattr(clusterer, "feature_names_in_", None))
+    check_labels(files["labels"], rows, source, wanted.label_column)
     with stage_bars() as progress:
-        clusterer.set_params(n_jobs=jobs, verbose=progress)
-        sizes = write_and_count(clusterer, source, files["labels"], label_column)
+        clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
+        sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column)
     summary.tell(
         f"{sum(sizes):,} rows labelled",
         {},
@@ -52,5 +56,5 @@ def predict(
         sizes=sizes,
         seconds={"total": time.perf_counter() - began},
         files=files,
-        as_json=json,
+        as_json=wanted.json,
     )

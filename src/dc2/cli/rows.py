@@ -1,15 +1,109 @@
 """The rows a command was given: which files, and which columns are features, ids and weights."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
 
-from dc2.cli.options import Engine
+from dc2.cli.options import Engine, split_names
 from dc2.sources import Source, as_source
 from dc2.sources.paths import FoundFile, find_files
 
-__all__ = ["Rows"]
+__all__ = ["ColumnChoice", "Rows"]
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What columns are for.
+
+    Attributes
+    ----------
+    columns, drop, ids : sequence of str
+        Features, columns to leave out, columns to be written beside the labels.
+    weight : str or None
+        Column of weights.
+    """
+
+    columns: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    weight: str | None = None
+
+    @classmethod
+    def of(cls, wanted: Any) -> ColumnChoice:
+        """Return the choice that the options of a command make; what a command does not ask for is empty."""
+        columns, drop, ids = (
+            split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns")
+        )
+        if columns and drop:
+            raise typer.BadParameter(
+                "Give --columns (those to use) or --drop (those to leave out), not both."
+            )
+        for option, names in (("--columns", columns), ("--drop", drop), ("--id", ids)):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise typer.BadParameter(f"{option} names the column {twice!r} twice.")
+        return cls(columns, drop, ids, getattr(wanted, "weight", None))
+
+
+class Rows:
+    """Files on the command line.
+
+    Parameters
+    ----------
+    data : sequence of str
+        Files, folders, globs, addresses.
+    choice : ColumnChoice
+        What their columns are for.
+    engine : Engine, default="threads"
+        Who reads the files.
+    """
+
+    def __init__(self, data: Sequence[str], choice: ColumnChoice, engine: Engine = Engine.threads) -> None:
+        self._data = list(data)
+        self._files: list[FoundFile] = find_files(self._data)
+        self._unnamed = all(not file.format.named_columns for file in self._files)
+        self._columns = [self._name(name) for name in choice.columns]
+        self._drop = [self._name(name) for name in choice.drop]
+        self._weight = choice.weight
+        self._open = _opener(engine)
+        self.ids = list(choice.ids)
+        self.paths = [file.path for file in self._files]
+
+    def to_fit(self) -> Source:
+        """Return the features and weights; ids are not read."""
+        if self._columns:
+            return self._open(self._data, columns=self._columns, sample_weight=self._weight)
+        unused = [*self._drop, *self.ids] or None
+        return self._open(self._data, drop=unused, sample_weight=self._weight)
+
+    def to_label(self, fitted: Source) -> Source:
+        """Return the features of a source that was fitted, and the ids."""
+        return self.like(fitted.feature_names) if self.ids else fitted
+
+    def like(self, feature_names: Sequence[str] | None) -> Source:
+        """Return the columns a model was fitted on, and the ids; by position where there are no names."""
+        if feature_names is None or self._unnamed:
+            return self._open(
+                self._data, columns=self._columns or None, drop=self._drop or None, extra=self.ids
+            )
+        return self._open(self._data, columns=list(feature_names), extra=self.ids)
+
+    def first_ids(self, fitted: Source) -> Any:
+        """Return the ids of the first few rows, in the types in which all will come."""
+        first = as_source(self._data, columns=fitted.feature_names, extra=self.ids)
+        return next((block.extra for block in first.blocks(1)), None)
+
+    def _name(self, name: str) -> Any:
+        if not self._unnamed:
+            return name
+        try:
+            return int(name)
+        except ValueError:
+            raise typer.BadParameter(f"{name!r}: the columns of .npy files are numbers, from 0.") from None
 
 
 def _opener(engine: Engine) -> Callable[..., Source]:
@@ -22,67 +116,3 @@ def _opener(engine: Engine) -> Callable[..., Source]:
             '--engine dask needs Dask, which is not installed: pip install "dc2[dask]"'
         ) from error
     return dask_files
-
-
-class Rows:
-    """Files on the command line.
-
-    Parameters
-    ----------
-    data : sequence of str
-        Files, folders, globs, addresses.
-    columns, drop, ids : sequence of str
-        Features, columns to leave out, columns to be written beside the labels.
-    weight : str or None
-        Column of weights.
-    engine : Engine, default="threads"
-        Who reads the files.
-    """
-
-    def __init__(
-        self,
-        data: Sequence[str],
-        columns: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        ids: Sequence[str] = (),
-        weight: str | None = None,
-        engine: Engine = Engine.threads,
-    ) -> None:
-        if columns and drop:
-            raise typer.BadParameter(
-                "Give --columns (those to use) or --drop (those to leave out), not both."
-            )
-        self.data = list(data)
-        self.files: list[FoundFile] = find_files(self.data)
-        self.unnamed = all(not file.format.named_columns for file in self.files)
-        self._columns = [self._name(name) for name in columns]
-        self._drop = [self._name(name) for name in drop]
-        self._ids, self._weight = list(ids), weight
-        self._open = _opener(engine)
-
-    def to_fit(self) -> Source:
-        """Return the features and weights; ids are not read."""
-        if self._columns:
-            return self._open(self.data, columns=self._columns, sample_weight=self._weight)
-        unused = [*self._drop, *self._ids] or None
-        return self._open(self.data, drop=unused, sample_weight=self._weight)
-
-    def to_label(self, fitted: Source) -> Source:
-        """Return the features of a source that was fitted, and the ids."""
-        return self.like(fitted.feature_names) if self._ids else fitted
-
-    def like(self, feature_names: Sequence[str] | None) -> Source:
-        """Return the columns a model was fitted on, and the ids; by position where there are no names."""
-        if feature_names is None or self.unnamed:
-            return self._open(
-                self.data, columns=self._columns or None, drop=self._drop or None, extra=self._ids
-            )
-        return self._open(self.data, columns=list(feature_names), extra=self._ids)
-
-    def _name(self, name: str) -> Any:
-        if not self.unnamed:
-            return name
-        try:
-            return int(name)
-        except ValueError:
-            raise typer.BadParameter(f"{name!r}: the columns of .npy files are numbers, from 0.") from None

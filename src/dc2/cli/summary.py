@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from dc2.engines.progress import short_number
+from dc2.errors import printable
 
 __all__ = ["cluster_lines", "fact_lines", "print_json", "print_lines", "size_in_words", "tell"]
 
@@ -32,7 +33,7 @@ def tell(
     Parameters
     ----------
     heading : str
-        It in a few words.
+        What was done, in a few words.
     facts : mapping of str to str
         What people should know.
     machine : mapping
@@ -65,7 +66,7 @@ def tell(
         **{what: f"{path} ({size_in_words(path.stat().st_size)})" for what, path in files.items()},
     }
     clusters_told = [] if sizes is None else [*cluster_lines(sizes), ""]
-    print_lines([f"[bold green]{escape(heading)}[/]", "", *clusters_told, *fact_lines({**facts, **common})])
+    print_lines([f"[bold green]{_shown(heading)}[/]", "", *clusters_told, *fact_lines({**facts, **common})])
 
 
 def print_json(summary: Mapping[str, Any]) -> None:
@@ -104,7 +105,12 @@ def cluster_lines(sizes: Sequence[float]) -> list[str]:
 
 def fact_lines(facts: Mapping[str, str]) -> list[str]:
     """Return a line per fact that is known: its name, and what it is."""
-    return [f"  [bold]{name:<13}[/] {escape(fact)}" for name, fact in facts.items() if fact]
+    return [f"  [bold]{name:<13}[/] {_shown(fact)}" for name, fact in facts.items() if fact]
+
+
+def _shown(text: str) -> str:
+    """Return a text that is neither markup nor steers the terminal, whatever it holds."""
+    return escape(printable(text))
 
 
 def size_in_words(n_bytes: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -28,7 +28,7 @@ from dc2.errors import InputError, ParameterError
 from dc2.estimators.columns import KnowsItsColumns
 from dc2.kernels.rpf import chosen_bandwidth
 from dc2.model_file import SaveMixin
-from dc2.output import check_output_path, write_labels
+from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.estimator import SourceTransformer, in_container
@@ -147,6 +147,7 @@ class SignatureClusterer(
         *,
         id_columns: str | Sequence[str] = (),
         column: str = "label",
+        seen: Callable[[NDArray[np.int32]], None] | None = None,
     ) -> int:
         """Write the cluster of each row to a file, in row order, beside chosen columns of the data.
 
@@ -161,6 +162,8 @@ class SignatureClusterer(
             Columns of the data to write beside the labels.
         column : str, default="label"
             Name of the column of labels.
+        seen : callable, optional
+            Called with the labels of each block as they are written, for instance to count them.
 
         Returns
         -------
@@ -168,10 +171,13 @@ class SignatureClusterer(
             Number of rows written.
         """
         check_is_fitted(self)
-        check_output_path(path)
+        target = check_output_path(path)
         check_not_among(path, X)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
-        return write_labels(path, self.labelled_blocks(self._source(X, names)), column)
+        source = self._source(X, names)
+        check_room(target, source.n_rows)
+        blocks = self.labelled_blocks(source)
+        return write_labels(target, blocks if seen is None else _shown(blocks, seen), column)
 
     def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
         """Yield the labels of each block of rows, and the columns that travelled with it (`Block.extra`).
@@ -346,6 +352,14 @@ class SignatureClusterer(
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
+
+
+def _shown(
+    blocks: Iterator[tuple[NDArray[np.int32], Any]], seen: Callable[[NDArray[np.int32]], None]
+) -> Iterator[tuple[NDArray[np.int32], Any]]:
+    for labels, extra in blocks:
+        seen(labels)
+        yield labels, extra
 
 
 def _there(value: Value | None, name: str, when: str) -> Value:

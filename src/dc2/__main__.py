@@ -1,4 +1,4 @@
-"""``python -m dc2.cli`` is ``dc2``."""
+"""``python -m dc2`` is ``dc2``."""
 
 from dc2.cli import main
 

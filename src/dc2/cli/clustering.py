@@ -1,0 +1,119 @@
+"""The work of ``dc2 cluster``: check all that can be checked, fit, save the model, and only then write the rest."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dc2.cli import summary
+from dc2.cli.cluster import ClusterOptions
+from dc2.cli.failures import writing
+from dc2.cli.labels import kept_by_model, write_and_count
+from dc2.cli.model_facts import choice_facts, cluster_weights
+from dc2.cli.outputs import check_labels, check_names, check_outputs
+from dc2.cli.progress import stage_bars
+from dc2.cli.rows import ColumnChoice, Rows
+from dc2.cli.workers import check_engine, workers
+from dc2.cluster import RPFCluster
+from dc2.engines.base import Progress
+from dc2.facts.variance import variance_kept
+from dc2.kernels import RPF
+from dc2.sources import Source
+
+__all__ = ["run"]
+
+
+def run(wanted: ClusterOptions) -> None:
+    """Cluster, write what is wanted and say what was done."""
+    began = time.perf_counter()
+    check_engine(wanted.engine, wanted.scheduler)
+    rows = Rows(wanted.data, ColumnChoice.of(wanted), wanted.engine)
+    files = check_outputs(
+        {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
+        force=wanted.force,
+        inputs=rows.paths,
+    )
+    source = rows.to_fit()
+    check_names(files.get("model"), source)
+    check_labels(files.get("labels"), rows, source, wanted.label_column)
+    with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
+        clusterer = fitted(wanted, source, progress)
+        if "model" in files:
+            with writing(files["model"]):
+                clusterer.save(files["model"])
+        since = time.perf_counter()
+        sizes = labelled(clusterer, rows.to_label(source), files, wanted)
+        labelling = time.perf_counter() - since
+    if "report" in files:
+        write_report(clusterer, files["report"], wanted.data)
+    seconds = dict(clusterer.stage_seconds_)
+    seconds |= {"populate": seconds["populate"] + labelling, "total": time.perf_counter() - began}
+    tell(clusterer, sizes, seconds, files, wanted.json)
+
+
+def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFCluster:
+    """Return the clusterer that the options ask for, fitted."""
+    return RPFCluster(
+        wanted.clusters,
+        n_signatures=wanted.signatures,
+        similarity=RPF(bandwidth=wanted.bandwidth),
+        scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        n_jobs=wanted.jobs,
+        random_state=wanted.seed,
+        verbose=progress,
+    ).fit(source)
+
+
+def labelled(
+    clusterer: RPFCluster, source: Source, files: Mapping[str, Path], wanted: ClusterOptions
+) -> Sequence[float]:
+    """Write the labels, if they are wanted, and return the rows of each cluster.
+
+    Where labels cannot be written the fit is not lost: a model of it is there, or is saved now.
+    """
+    if "labels" not in files:
+        return cluster_weights(clusterer)
+    try:
+        return write_and_count(clusterer, source, files["labels"], wanted.label_column)
+    except Exception as error:
+        raise kept_by_model(error, clusterer, files, wanted) from error
+
+
+def write_report(clusterer: RPFCluster, page: Path, data: list[str]) -> None:
+    """Write the report of a fit."""
+    from dc2.report import write_report as write
+
+    with writing(page):
+        write(clusterer, page, source_description=", ".join(data))
+
+
+def tell(
+    clusterer: RPFCluster,
+    sizes: Sequence[float],
+    seconds: Mapping[str, float],
+    files: Mapping[str, Path],
+    as_json: bool,
+) -> None:
+    """Say what was found."""
+    kept, made = variance_kept(clusterer.signatures_), len(clusterer.signatures_)
+    known: dict[str, Any] = {
+        "rows": clusterer.n_rows_in_,
+        "columns": clusterer.n_features_in_,
+        "signatures": made,
+        "distortion": clusterer.distortion_,
+        "variance_kept": kept,
+        "bandwidth": clusterer.bandwidth_,
+    }
+    summary.tell(
+        f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
+        f"{clusterer.n_features_in_} columns",
+        {
+            **choice_facts(clusterer),
+            "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept:.1%} of the variance",
+        },
+        known,
+        sizes=sizes,
+        seconds=seconds,
+        files=files,
+        as_json=as_json,
+    )
