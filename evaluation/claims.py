@@ -26,7 +26,7 @@ def _all(holding: int, measured: int) -> bool:
 
 
 def _all_but_one(holding: int, measured: int) -> bool:
-    return holding >= measured - 1
+    return holding >= max(1, measured - 1)
 
 
 def _most(holding: int, measured: int) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from dc2.errors import ParameterError
 from evaluation.__main__ import main
-from evaluation.claims import UNTESTABLE, judge_all
+from evaluation.claims import CLAIMS, UNTESTABLE, judge_all
 from evaluation.figures import FIGURES
 from evaluation.run import EXPERIMENTS, run
 from evaluation.sets import PAPER_SETS, clumps, load
@@ -236,3 +237,16 @@ def test_scores_are_averaged_by_mean_and_times_by_median() -> None:
     assert summary.median("x", data_set="usci") == 2.0
     assert summary.sets() == ["usci"]
     assert set(PAPER_SETS) >= set(summary.sets())
+
+
+@pytest.mark.parametrize(("figures", "verdict"), [([1.0, 9.0, 9.0], "holds"), ([1.0, 1.0, 9.0], "does not")])
+def test_all_but_one_means_one_exception(figures: list[float], verdict: str) -> None:
+    (claim,) = (one for one in CLAIMS if one.text.startswith("K-means is much less accurate"))
+    judged = replace(claim, measure=lambda store: dict(zip("abc", figures, strict=True)), note=None)
+    assert judged.judge(Store(Path("nowhere"))).verdict == verdict
+
+
+def test_one_set_alone_is_no_exception() -> None:
+    (claim,) = (one for one in CLAIMS if one.text.startswith("KASP is the slowest"))
+    judged = replace(claim, measure=lambda store: {"a": 0.5})
+    assert judged.judge(Store(Path("nowhere"))).verdict == "does not"
