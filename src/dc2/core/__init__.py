@@ -14,20 +14,44 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
+    from dc2.core.reference import (
+        coleaf_counts,
+        grow_tree,
+        hash_rows,
+        link_neighbours,
+        offer_copies,
+        offer_groups,
+        offer_links,
+        sample_rows,
+        scan,
+    )
 
 __all__ = [
     "SlowCoreWarning",
     "coleaf_counts",
     "grow_tree",
     "hash_rows",
+    "link_neighbours",
     "name",
+    "offer_copies",
+    "offer_groups",
+    "offer_links",
     "reason",
     "sample_rows",
     "scan",
 ]
 
-_FUNCTIONS = ("coleaf_counts", "grow_tree", "hash_rows", "sample_rows", "scan")
+_FUNCTIONS = (
+    "coleaf_counts",
+    "grow_tree",
+    "hash_rows",
+    "link_neighbours",
+    "offer_copies",
+    "offer_groups",
+    "offer_links",
+    "sample_rows",
+    "scan",
+)
 
 
 class SlowCoreWarning(RuntimeWarning):
