@@ -1,8 +1,9 @@
 """The hot loops, in two implementations of the same functions; this file chooses one.
 
-`reference.py` is plain NumPy and defines what is true; the native module gives the same bits, faster. The
-environment variable ``DC2_CORE`` (``native`` or ``reference``) insists on one of them; without it the native module
-is used wherever it was built. Call the functions as ``core.scan(...)``, so that the choice shows at first use only.
+`reference.py` and `leiden_reference.py`, plain NumPy and Python, define what is true; the native module gives the same
+bits, faster. The environment variable ``DC2_CORE`` (``native`` or ``reference``) insists on one of them; without it the
+native module is used wherever it was built. Call the functions as ``core.scan(...)``, so that the choice shows at first
+use only.
 """
 
 import os
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
+    from dc2.core.leiden_reference import leiden, modularity
     from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
 
 __all__ = [
@@ -21,28 +23,34 @@ __all__ = [
     "coleaf_counts",
     "grow_tree",
     "hash_rows",
+    "leiden",
+    "modularity",
     "name",
     "reason",
     "sample_rows",
     "scan",
 ]
 
-_FUNCTIONS = ("coleaf_counts", "grow_tree", "hash_rows", "sample_rows", "scan")
+# Each function, and the module where its twin is.
+_TWINS = {
+    **dict.fromkeys(("coleaf_counts", "grow_tree", "hash_rows", "sample_rows", "scan"), "dc2.core.reference"),
+    **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
+}
 
 
 class SlowCoreWarning(RuntimeWarning):
     """The native core is missing, so the slower NumPy core does its work."""
 
 
-def _choose(wanted: str) -> tuple[str, str, ModuleType]:
-    """The core's name, the reason for it, and its module."""
+def _choose(wanted: str) -> tuple[str, str, ModuleType | None]:
+    """The core's name, the reason for it, and the native module if that is it."""
     if wanted not in ("", "native", "reference"):
         raise ParameterError(
             f"DC2_CORE={wanted!r} names no core of dc2. "
             "Set it to 'native' or 'reference', or unset it to use the native core where there is one."
         )
     if wanted == "reference":
-        return "reference", "DC2_CORE=reference asks for it", import_module("dc2.core.reference")
+        return "reference", "DC2_CORE=reference asks for it", None
     try:
         module = import_module("dc2.core._native")
     except ImportError as error:
@@ -51,18 +59,19 @@ def _choose(wanted: str) -> tuple[str, str, ModuleType]:
                 f"DC2_CORE=native asks for the native core, which cannot be loaded ({error}). Reinstall dc2 where "
                 "a C++17 compiler is found, or unset DC2_CORE to use the slower NumPy core."
             ) from error
-        return "reference", f"the native core cannot be loaded: {error}", import_module("dc2.core.reference")
+        return "reference", f"the native core cannot be loaded: {error}", None
     return "native", "DC2_CORE=native asks for it" if wanted else "it is built", module
 
 
-name, reason, _module = _choose(os.environ.get("DC2_CORE", ""))
+name, reason, _native_module = _choose(os.environ.get("DC2_CORE", ""))
 
 
 def __getattr__(attribute: str) -> Any:
     """Hand out the chosen implementation when it is first used, and say then if it is the slow one by accident."""
-    if attribute not in _FUNCTIONS:
+    if attribute not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
-    globals().update({function: getattr(_module, function) for function in _FUNCTIONS})
+    for function, twin in _TWINS.items():
+        globals()[function] = getattr(_native_module or import_module(twin), function)
     if name == "reference" and not os.environ.get("DC2_CORE"):
         warnings.warn(
             f"dc2 runs on its NumPy core, many times slower than the native one, because {reason}. Reinstall dc2 "

@@ -1,0 +1,372 @@
+// Leiden's algorithm (Traag, Waltman, van Eck 2019). Follows src/dc2/core/leiden_reference.py step by step, bit for bit.
+#include "leiden.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "grow.hpp"
+
+namespace dc2 {
+
+namespace {
+
+constexpr int kRounds = 3;          // on graphs of parts, which are small: rounds there are cheap, and gain much
+constexpr double kSlack = 0x1p-40;  // gains that differ by less than this share of what they are made of are equal
+constexpr double kUntouched = -1.0;
+
+// A graph, its communities, and the parts of them that are the nodes of the next level.
+struct Level {
+    Graph graph;
+    std::vector<double> strength;
+    std::vector<int32_t> community, part;
+    std::vector<int64_t> begin;  // what `graph` points to, but for the first level
+    std::vector<int32_t> to;
+    std::vector<double> weight;
+};
+
+// The weights from one node, or part, to communities: a dense array, and a list of those that are touched.
+class Ties {
+public:
+    explicit Ties(int64_t n) : weight_(n, kUntouched), touched_(n + 1), count_(0) {}
+    void add(int32_t community, double weight) {
+        const double before = weight_[community];
+        touched_[count_] = community;  // without a branch: always written, kept where it is new
+        count_ += before < 0;
+        weight_[community] = (before < 0 ? 0.0 : before) + weight;
+    }
+    double to(int32_t community) const { return std::max(weight_[community], 0.0); }
+    const int32_t* begin() const { return touched_.data(); }
+    const int32_t* end() const { return touched_.data() + count_; }
+    void clear() {
+        for (const int32_t community : *this) weight_[community] = kUntouched;
+        count_ = 0;
+    }
+
+private:
+    std::vector<double> weight_;
+    std::vector<int32_t> touched_;
+    int64_t count_;
+};
+
+class Leiden {
+public:
+    Leiden(const Graph& graph, const int32_t* start, double resolution, uint64_t seed)
+        : resolution_(resolution), seed_(seed), step_(0), ties_(graph.nodes), order_(graph.nodes),
+          number_(graph.nodes), size_(graph.nodes), waiting_(graph.nodes), volume_(graph.nodes),
+          part_volume_(graph.nodes), cut_(graph.nodes) {
+        Level& base = level(0);
+        base.graph = graph;
+        base.strength.resize(graph.nodes);
+        for (int64_t i = 0; i < graph.nodes; ++i)
+            base.strength[i] = std::accumulate(graph.weight + graph.begin[i], graph.weight + graph.begin[i + 1], 0.0);
+        total_ = std::accumulate(base.strength.begin(), base.strength.end(), 0.0);
+        if (total_ == 0) total_ = 1.0;
+        base.community.resize(graph.nodes);
+        if (start != nullptr)
+            std::copy_n(start, graph.nodes, base.community.begin());
+        else
+            std::iota(base.community.begin(), base.community.end(), 0);
+        renumber(base.community);
+    }
+
+    std::vector<int32_t> run(int64_t iterations) {
+        bool changed = true;
+        for (int64_t i = 0; changed && i != iterations; ++i) {
+            changed = improve(0, 1);
+            changed |= split();
+        }
+        if (changed) {  // the last parts have moved, and nodes have not followed yet
+            move_nodes(level(0));
+            split();
+        }
+        return level(0).community;
+    }
+
+private:
+    // Moves nodes, makes nodes of the parts of communities, and improves those in turn. Returns whether anything changed.
+    bool improve(size_t depth, int rounds) {
+        Level& here = level(depth);
+        Level& next = level(depth + 1);
+        bool changed = false, again = true;
+        for (int round = 0; again && round < rounds; ++round) {
+            const bool moved = move_nodes(here);
+            changed |= moved;
+            const int64_t communities = renumber(here.community);
+            if (communities == here.graph.nodes) break;
+            refine(here);
+            int64_t parts = renumber(here.part);
+            if (parts == here.graph.nodes) {  // refinement found nothing to join
+                here.part = here.community;
+                parts = communities;
+            }
+            aggregate(here, parts, next);
+            const bool improved = improve(depth + 1, kRounds);
+            for (int64_t i = 0; i < here.graph.nodes; ++i) here.community[i] = next.community[here.part[i]];
+            changed |= improved;
+            again = moved || improved;
+        }
+        return changed;
+    }
+
+    // Moves nodes, in random order, to the community of largest gain, until none has a better one.
+    bool move_nodes(Level& here) {
+        const Graph& graph = here.graph;
+        const int64_t n = graph.nodes;
+        std::vector<int32_t>& community = here.community;
+        std::fill_n(volume_.begin(), n, 0.0);
+        std::fill_n(size_.begin(), n, 0);
+        for (int64_t i = 0; i < n; ++i) {
+            volume_[community[i]] += here.strength[i];
+            ++size_[community[i]];
+        }
+        empty_.clear();
+        for (int64_t c = n; c-- > 0;)
+            if (size_[c] == 0) empty_.push_back(int32_t(c));
+        shuffle(n);
+        std::fill_n(waiting_.begin(), n, 1);
+        bool moved = false;
+        int64_t head = 0;
+        for (int64_t length = n; length > 0;) {
+            const int32_t i = order_[head];
+            if (++head == n) head = 0;
+            --length;
+            waiting_[i] = 0;
+            const int32_t from = community[i], to = best_community(here, i);
+            if (to == from) continue;
+            moved = true;
+            volume_[from] -= here.strength[i];
+            volume_[to] += here.strength[i];
+            if (size_[to]++ == 0) empty_.pop_back();
+            if (--size_[from] == 0) empty_.push_back(from);
+            community[i] = to;
+            for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+                const int32_t j = graph.to[e];
+                if (waiting_[j] || community[j] == to) continue;
+                waiting_[j] = 1;
+                int64_t tail = head + length++;
+                if (tail >= n) tail -= n;
+                order_[tail] = j;
+            }
+        }
+        return moved;
+    }
+
+    // The community that a node gains most by being in; an empty one where it is best off alone.
+    int32_t best_community(const Level& here, int32_t i) {
+        const Graph& graph = here.graph;
+        for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e)
+            if (graph.to[e] != i) ties_.add(here.community[graph.to[e]], graph.weight[e]);
+        const int32_t own = here.community[i];
+        const double strength = here.strength[i];
+        const double pull = resolution_ * strength / total_;
+        const double stay = ties_.to(own) - pull * (volume_[own] - strength);
+        int32_t best = -1;
+        double best_gain = 0.0;  // alone
+        for (const int32_t c : ties_) {
+            if (c == own) continue;
+            const double gain = ties_.to(c) - pull * volume_[c];
+            if (gain > best_gain || (gain == best_gain && c < best)) {
+                best_gain = gain;
+                best = c;
+            }
+        }
+        ties_.clear();
+        if (!(best_gain > stay + strength * (1.0 + resolution_) * kSlack)) return own;
+        return best >= 0 ? best : empty_.back();
+    }
+
+    // Divides communities into well connected parts: nodes, in random order, that are still alone join a part of their
+    // community, more likely one of large gain. A part is known by the node that it began with.
+    void refine(Level& here) {
+        const Graph& graph = here.graph;
+        const int64_t n = graph.nodes;
+        const std::vector<int32_t>& community = here.community;
+        std::vector<int32_t>& part = here.part;
+        part.resize(n);
+        std::iota(part.begin(), part.end(), 0);
+        std::fill_n(volume_.begin(), n, 0.0);
+        std::fill_n(size_.begin(), n, 1);
+        for (int64_t i = 0; i < n; ++i) {
+            volume_[community[i]] += here.strength[i];
+            part_volume_[i] = here.strength[i];
+            double inner = 0.0;
+            for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+                const int32_t j = graph.to[e];
+                inner += community[j] == community[i] && j != i ? graph.weight[e] : 0.0;
+            }
+            cut_[i] = inner;
+        }
+        const uint64_t stream = shuffle(n);
+        for (int64_t at = 0; at < n; ++at) {
+            const int32_t i = order_[at];
+            if (part[i] != i || size_[i] != 1 || !well_connected(i, community[i])) continue;
+            for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+                const int32_t j = graph.to[e];
+                if (community[j] == community[i] && j != i) ties_.add(part[j], graph.weight[e]);
+            }
+            const int32_t to = drawn_part(here, i, hash_row(stream, uint64_t(i)));
+            if (to != i) {
+                part[i] = to;
+                part_volume_[to] += here.strength[i];
+                cut_[to] += cut_[i] - 2 * ties_.to(to);
+                ++size_[to];
+            }
+            ties_.clear();
+        }
+    }
+
+    // The part that a node joins: that of the largest gain times a random number between 1 and 2, itself if none gains.
+    int32_t drawn_part(const Level& here, int32_t i, uint64_t stream) const {
+        const double pull = resolution_ * here.strength[i] / total_;
+        int32_t best = i;
+        double best_key = 0.0;
+        for (const int32_t p : ties_) {
+            const double gain = ties_.to(p) - pull * part_volume_[p];
+            if (!(gain > 0) || !well_connected(p, here.community[i])) continue;
+            const double key = gain * (1.0 + double(hash_row(stream, uint64_t(p)) >> 11) * 0x1p-53);
+            if (key > best_key || (key == best_key && p < best)) {
+                best_key = key;
+                best = p;
+            }
+        }
+        return best;
+    }
+
+    // Whether the weight between a part and the rest of its community is at least what the null model expects.
+    bool well_connected(int32_t part, int32_t community) const {
+        const double volume = part_volume_[part];
+        return cut_[part] >= resolution_ * volume / total_ * (volume_[community] - volume);
+    }
+
+    // Makes one node of every part; entries inside a part add up, in both directions, on the diagonal.
+    void aggregate(const Level& here, int64_t parts, Level& next) {
+        const Graph& graph = here.graph;
+        std::vector<int32_t>& end = size_;  // where a part's members end in `order_`
+        std::fill_n(end.begin(), parts, 0);
+        for (const int32_t p : here.part) ++end[p];
+        std::exclusive_scan(end.begin(), end.begin() + parts, end.begin(), 0);
+        for (int64_t i = 0; i < graph.nodes; ++i) order_[end[here.part[i]]++] = int32_t(i);
+        next.begin.assign(1, 0);
+        next.to.clear();
+        next.weight.clear();
+        next.strength.assign(parts, 0.0);
+        next.community.resize(parts);
+        for (int64_t p = 0, at = 0; p < parts; ++p) {
+            next.community[p] = here.community[order_[at]];
+            for (; at < end[p]; ++at) {
+                const int32_t i = order_[at];
+                next.strength[p] += here.strength[i];
+                for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e)
+                    ties_.add(here.part[graph.to[e]], graph.weight[e]);
+            }
+            for (const int32_t q : ties_) {
+                next.to.push_back(q);
+                next.weight.push_back(ties_.to(q));
+            }
+            ties_.clear();
+            next.begin.push_back(int64_t(next.to.size()));
+        }
+        next.graph = {parts, next.begin.data(), next.to.data(), next.weight.data()};
+    }
+
+    // Splits communities of the first level that are not connected, and numbers them. Returns whether there were any.
+    bool split() {
+        const Graph& graph = level(0).graph;
+        std::vector<int32_t>& community = level(0).community;
+        const int64_t before = renumber(community);
+        std::fill(number_.begin(), number_.end(), -1);
+        int32_t count = 0;
+        for (int64_t root = 0; root < graph.nodes; ++root) {
+            if (number_[root] >= 0) continue;
+            number_[root] = count;
+            order_[0] = int32_t(root);
+            for (int64_t at = 0, reached = 1; at < reached; ++at) {
+                const int32_t i = order_[at];
+                for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+                    const int32_t j = graph.to[e];
+                    if (number_[j] >= 0 || community[j] != community[i] || !(graph.weight[e] > 0)) continue;
+                    number_[j] = count;
+                    order_[reached++] = j;
+                }
+            }
+            ++count;
+        }
+        community = number_;
+        return count > before;
+    }
+
+    // Numbers labels by first appearance and returns how many there are.
+    int64_t renumber(std::vector<int32_t>& labels) {
+        std::fill_n(number_.begin(), labels.size(), -1);
+        int32_t count = 0;
+        for (int32_t& label : labels) {
+            if (number_[label] < 0) number_[label] = count++;
+            label = number_[label];
+        }
+        return count;
+    }
+
+    // Puts 0..n-1 into `order_`, in random order. Returns the stream of random numbers that belongs to this step.
+    uint64_t shuffle(int64_t n) {
+        const uint64_t stream = hash_row(seed_, step_++);
+        std::iota(order_.begin(), order_.begin() + n, 0);
+        for (int64_t i = n - 1; i > 0; --i)
+            std::swap(order_[i], order_[((hash_row(stream, uint64_t(i)) >> 32) * uint64_t(i + 1)) >> 32]);
+        return stream;
+    }
+
+    Level& level(size_t depth) {
+        while (levels_.size() <= depth) levels_.emplace_back();
+        return levels_[depth];
+    }
+
+    const double resolution_;
+    const uint64_t seed_;
+    uint64_t step_;
+    double total_;
+    std::deque<Level> levels_;  // grows without moving
+    Ties ties_;
+    std::vector<int32_t> order_, number_, size_, empty_;
+    std::vector<uint8_t> waiting_;
+    std::vector<double> volume_, part_volume_;
+    std::vector<double> cut_;  // of a part: the weight between it and the rest of its community
+};
+
+}  // namespace
+
+std::vector<int32_t> leiden(const Graph& graph, const int32_t* start, const LeidenOptions& options) {
+    return Leiden(graph, start, options.resolution, options.seed).run(options.iterations);
+}
+
+double modularity(const Graph& graph, const int32_t* labels, double resolution) {
+    std::vector<double> inner(graph.nodes, 0.0), volume(graph.nodes, 0.0);
+    double total = 0.0;
+    for (int64_t i = 0; i < graph.nodes; ++i) {
+        for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+            volume[labels[i]] += graph.weight[e];
+            if (labels[graph.to[e]] == labels[i]) inner[labels[i]] += graph.weight[e];
+        }
+    }
+    for (const double v : volume) total += v;
+    double sum = 0.0;
+    if (total > 0)
+        for (int64_t c = 0; c < graph.nodes; ++c)
+            sum += inner[c] / total - resolution * (volume[c] / total) * (volume[c] / total);
+    return sum;
+}
+
+bool is_symmetric(const Graph& graph) {
+    uint64_t balance = 0;  // of all pairs, each by a random factor of its own
+    for (int64_t i = 0; i < graph.nodes; ++i) {
+        const uint64_t row = hash_row(0, uint64_t(i));
+        for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+            const int64_t j = graph.to[e];
+            if (i < j) balance += hash_row(row, uint64_t(j)) * uint64_t(graph.weight[e]);
+            if (i > j) balance -= hash_row(hash_row(0, uint64_t(j)), uint64_t(i)) * uint64_t(graph.weight[e]);
+        }
+    }
+    return balance == 0;
+}
+
+}  // namespace dc2

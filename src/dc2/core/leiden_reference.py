@@ -1,0 +1,279 @@
+"""Leiden's algorithm, slow and obvious: the definition of truth for `native/leiden.cpp`.
+
+Communities of large modularity (Traag, Waltman, van Eck, "From Louvain to Leiden", 2019): nodes move to better
+communities, communities are divided into well connected parts, parts become the nodes of a smaller graph, which is
+improved in turn.
+
+A graph is symmetric and comes in rows (CSR), every edge in both directions. Weights are whole numbers, their total is
+below 2**53, so that every sum of them is exact in any order. The strength of a node is the plain sum of its row: an
+entry of the diagonal counts once. Where nodes become one, all entries among them, in both directions, add up on the
+diagonal, so strengths and their total stay what they are. Every gain is computed by the same few operations in the same
+order, equal gains are decided by the smaller number, and every draw is a hash of (seed, counter): the same labels
+everywhere.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.core.reference import hash_at, hash_rows, running_sum
+
+ROUNDS = 3  # on graphs of parts, which are small: rounds there are cheap, and gain much
+SLACK = 2.0**-40  # gains that differ by less than this share of what they are made of are equal
+
+Row = list[tuple[int, float]]
+
+
+def leiden(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    resolution: float,
+    seed: int,
+    start: NDArray[np.int32] | None,
+    iterations: int,
+) -> NDArray[np.int32]:
+    """Return communities of large modularity, each connected, numbered by first appearance.
+
+    `start` holds communities to begin with, of numbers below that of nodes; None: every node alone. `iterations` is
+    their largest number, or -1: until one of them changes nothing.
+    """
+    n = len(indptr) - 1
+    entries = list(zip(indices.tolist(), weights.tolist(), strict=True))
+    rows = [entries[indptr[i] : indptr[i + 1]] for i in range(n)]
+    strengths = [sum((weight for _, weight in row), 0.0) for row in rows]
+    community = list(range(n)) if start is None else start.tolist()
+    level = _Level(rows, strengths, _renumbered(community))
+    search = _Search(resolution, sum(strengths, 0.0) or 1.0, seed)
+    changed, done = True, 0
+    while changed and done != iterations:
+        changed = search.improve(level, rounds=1)
+        changed |= _split(level)
+        done += 1
+    if changed:  # the last parts have moved, and nodes have not followed yet
+        search.move_nodes(level)
+        _split(level)
+    return np.array(level.community, np.int32)
+
+
+def modularity(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    resolution: float,
+) -> float:
+    """Return the modularity of a partition into communities, of numbers below that of nodes."""
+    n = len(labels)
+    rows = np.repeat(labels, np.diff(indptr))
+    volumes = np.bincount(rows, weights, minlength=n)
+    inner = np.bincount(rows, weights * (rows == labels[indices]), minlength=n)
+    total = volumes.sum()
+    if not total > 0:
+        return 0.0
+    shares = volumes / total
+    return float(running_sum(inner / total - resolution * shares * shares))
+
+
+@dataclass
+class _Level:
+    """A graph and its communities."""
+
+    rows: list[Row]
+    strength: list[float]
+    community: list[int]
+
+
+@dataclass
+class _Search:
+    resolution: float
+    total: float
+    seed: int
+    steps: int = field(default=0, init=False)
+
+    def improve(self, here: _Level, rounds: int) -> bool:
+        """Move nodes, make nodes of the parts of communities, improve those in turn; return whether any moved."""
+        changed, again = False, True
+        while again and rounds > 0:
+            rounds -= 1
+            moved = self.move_nodes(here)
+            changed |= moved
+            here.community = _renumbered(here.community)
+            if len(set(here.community)) == len(here.rows):
+                break
+            part = _renumbered(self.refine(here))
+            if len(set(part)) == len(here.rows):  # refinement found nothing to join
+                part = here.community
+            above = _aggregated(here, part)
+            improved = self.improve(above, ROUNDS)
+            here.community = [above.community[p] for p in part]
+            changed |= improved
+            again = moved or improved
+        return changed
+
+    def move_nodes(self, here: _Level) -> bool:
+        """Move nodes, in random order, to the community of largest gain, until none has a better one."""
+        n = len(here.rows)
+        community = here.community
+        volume, size = _volumes(here), [community.count(c) for c in range(n)]
+        empty = [c for c in reversed(range(n)) if size[c] == 0]
+        order, _ = self.shuffled(n)
+        queue, waiting = deque(order), set(order)
+        moved = False
+        while queue:
+            i = queue.popleft()
+            waiting.remove(i)
+            old, new = community[i], self.best_community(here, i, volume, empty)
+            if new == old:
+                continue
+            moved = True
+            volume[old] -= here.strength[i]
+            volume[new] += here.strength[i]
+            size[new] += 1
+            if size[new] == 1:
+                empty.pop()
+            size[old] -= 1
+            if size[old] == 0:
+                empty.append(old)
+            community[i] = new
+            for j, _ in here.rows[i]:
+                if j not in waiting and community[j] != new:
+                    waiting.add(j)
+                    queue.append(j)
+        return moved
+
+    def best_community(self, here: _Level, i: int, volume: list[float], empty: list[int]) -> int:
+        """Return the community that a node gains most by being in; an empty one where it is best off alone."""
+        ties = _ties((here.community[j], weight) for j, weight in here.rows[i] if j != i)
+        own, strength = here.community[i], here.strength[i]
+        pull = self.pull(strength)
+        stay = ties.pop(own, 0.0) - pull * (volume[own] - strength)
+        best, best_gain = -1, 0.0  # alone
+        for c, weight in ties.items():
+            gain = weight - pull * volume[c]
+            if gain > best_gain or (gain == best_gain and c < best):
+                best, best_gain = c, gain
+        if not best_gain > stay + strength * (1.0 + self.resolution) * SLACK:
+            return own
+        return best if best >= 0 else empty[-1]
+
+    def refine(self, here: _Level) -> list[int]:
+        """Divide communities into well connected parts; return each node's part, known by the node that it began with.
+
+        Nodes, in random order, that are still alone join a part of their community, more likely one of large gain.
+        """
+        n = len(here.rows)
+        community = here.community
+        community_volume = _volumes(here)
+        part = list(range(n))
+        size, volume = [1] * n, list(here.strength)
+        inner = [
+            [(j, w) for j, w in here.rows[i] if j != i and community[j] == community[i]] for i in range(n)
+        ]
+        cut = [
+            sum((weight for _, weight in row), 0.0) for row in inner
+        ]  # between a part and its community's rest
+
+        def well_connected(p: int) -> bool:
+            return cut[p] >= self.pull(volume[p]) * (community_volume[community[p]] - volume[p])
+
+        order, stream = self.shuffled(n)
+        draws = hash_rows(stream, 0, n)
+        for i in order:
+            if part[i] != i or size[i] != 1 or not well_connected(i):
+                continue
+            ties = _ties((part[j], weight) for j, weight in inner[i])
+            pull = self.pull(here.strength[i])
+            best, best_key = i, 0.0
+            for p, weight in ties.items():
+                gain = weight - pull * volume[p]
+                if not gain > 0 or not well_connected(p):
+                    continue
+                key = gain * (1.0 + _uniform(int(draws[i]), p))
+                if key > best_key or (key == best_key and p < best):
+                    best, best_key = p, key
+            if best != i:
+                part[i] = best
+                size[best] += 1
+                volume[best] += here.strength[i]
+                cut[best] += cut[i] - 2 * ties[best]
+        return part
+
+    def pull(self, strength: float) -> float:
+        """Return the weight to each unit of volume that the null model expects of so much strength."""
+        return self.resolution * strength / self.total
+
+    def shuffled(self, n: int) -> tuple[list[int], int]:
+        """Return 0..n-1 in random order, and the stream of random numbers that belongs to this step."""
+        stream = int(hash_rows(self.seed, self.steps, self.steps + 1)[0])
+        self.steps += 1
+        draws = hash_rows(stream, 0, n).tolist()
+        order = list(range(n))
+        for i in reversed(range(1, n)):
+            j = ((draws[i] >> 32) * (i + 1)) >> 32
+            order[i], order[j] = order[j], order[i]
+        return order, stream
+
+
+def _uniform(stream: int, counter: int) -> float:
+    return float(hash_at(stream, np.array([counter]))[0] >> np.uint64(11)) * 2.0**-53
+
+
+def _ties(entries: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """Add up weights by what they lead to, in order of first appearance."""
+    ties: dict[int, float] = {}
+    for to, weight in entries:
+        ties[to] = ties.get(to, 0.0) + weight
+    return ties
+
+
+def _volumes(level: _Level) -> list[float]:
+    """Return the sum of strengths in each community, as many as there are nodes."""
+    volume = [0.0] * len(level.rows)
+    for c, strength in zip(level.community, level.strength, strict=True):
+        volume[c] += strength
+    return volume
+
+
+def _renumbered(labels: list[int]) -> list[int]:
+    """Number labels by first appearance."""
+    number: dict[int, int] = {}
+    return [number.setdefault(label, len(number)) for label in labels]
+
+
+def _aggregated(here: _Level, part: list[int]) -> _Level:
+    """Make one node of every part; its community is that of its nodes."""
+    members: list[list[int]] = [[] for _ in set(part)]
+    for i, p in enumerate(part):
+        members[p].append(i)
+    ties = [_ties((part[j], weight) for i in nodes for j, weight in here.rows[i]) for nodes in members]
+    return _Level(
+        rows=[list(row.items()) for row in ties],
+        strength=[sum((here.strength[i] for i in nodes), 0.0) for nodes in members],
+        community=[here.community[nodes[0]] for nodes in members],
+    )
+
+
+def _split(level: _Level) -> bool:
+    """Split communities that are not connected, and number them; return whether there were any."""
+    number: dict[int, int] = {}
+    count = 0
+    for root in range(len(level.rows)):
+        if root in number:
+            continue
+        reached = {root}
+        while reached:
+            i = reached.pop()
+            number[i] = count
+            reached |= {
+                j
+                for j, weight in level.rows[i]
+                if weight > 0 and level.community[j] == level.community[i] and j not in number
+            }
+        count += 1
+    before = len(set(level.community))
+    level.community = [number[i] for i in range(len(level.rows))]
+    return count > before
