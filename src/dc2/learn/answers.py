@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
+from sklearn.base import ClassifierMixin, OneToOneFeatureMixin, RegressorMixin, is_clusterer
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress import Compressor, Signatures
 from dc2.engines import RunOptions, answered
@@ -137,7 +137,7 @@ class Answers:
             name = type(self.estimator_).__name__.lower()
             return np.array([f"{name}{column}" for column in range(self._embedding.shape[1])], dtype=object)
         names: NDArray[Any] = self.estimator_.get_feature_names_out(
-            _check_feature_names_in(self, input_features)
+            OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         )
         return names
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import TransformerMixin
-from sklearn.utils._set_output import _wrap_data_with_container
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError
 from dc2.sources.base import Source
@@ -26,14 +25,25 @@ class SourceTransformer(TransformerMixin):
     """
 
     def __init_subclass__(cls, **parameters: Any) -> None:
-        super().__init_subclass__(auto_wrap_output_keys=None, **parameters)
-        cls._sklearn_auto_wrap_output_keys = {"transform"}  # what makes `set_output` available
+        methods = {
+            name: cls.__dict__[name] for name in ("transform", "fit_transform") if name in cls.__dict__
+        }
+        super().__init_subclass__(**parameters)  # makes `set_output` available, and wraps these methods
+        for name, method in methods.items():
+            setattr(cls, name, method)
+
+
+class _Handed(TransformerMixin):
+    """A transformer that is handed its features; scikit-learn wraps them by the rules of whoever is `self`."""
+
+    def transform(self, X: Any, features: Any) -> Any:
+        return features
 
 
 def in_container(features: Any, X: Any, owner: Any) -> Any:
     """Put features into what the owner's `set_output` asks for; blocks and lazy arrays stay what they are."""
     in_memory = isinstance(features, np.ndarray) or sparse.issparse(features)
-    return _wrap_data_with_container("transform", features, X, owner) if in_memory else features
+    return _Handed.transform(owner, X, features) if in_memory else features
 
 
 def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None) -> Source:
@@ -55,9 +65,8 @@ def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None
     columns = None if known is None else [str(name) for name in known]
     source = as_source(X, columns=columns, sample_weight=sample_weight)
     if _scikit_learn_sees(X, source):
-        _check_feature_names(
-            estimator, X, reset=reset
-        )  # scikit-learn's own rule and words for arrays and frames
+        # scikit-learn's own rule and words for the names of arrays and frames; their number is compared below.
+        validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
     else:
         _check_names(estimator, source.feature_names, reset)
     if reset:
