@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import validate_data
@@ -80,10 +81,10 @@ def source_for(estimator: Any, X: Any, *, reset: bool, sample_weight: Any = None
 
 
 def _scikit_learn_sees(X: Any, source: Source) -> bool:
-    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights and Dask."""
-    if hasattr(X, "columns"):
-        return len(X.columns) == source.n_features and not hasattr(X, "map_partitions")
-    return hasattr(X, "__array__")
+    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights or queries."""
+    if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
+        return len(X.columns) == source.n_features
+    return hasattr(X, "__array__") and not hasattr(X, "columns")
 
 
 def _check_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
