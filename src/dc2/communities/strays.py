@@ -76,9 +76,7 @@ def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: in
     return coo_array((graph.weights, (ends, labels[graph.indices])), shape=shape).tocsr()
 
 
-def _most_tied(
-    between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return for each stray the home to which its ties are largest, the smaller number of two; -1 without any."""
     rows = between[strays].tocoo()
     told = home[rows.col] >= 0
