@@ -16,6 +16,7 @@ import pytest
 import dc2
 from dc2 import RPFCluster
 from dc2.errors import ModelFileError
+from dc2.kernels import RPF
 from dc2.loading import read_header
 
 RNG = np.random.default_rng(0)
@@ -29,7 +30,7 @@ Members = dict[str, bytes]
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Members:
     path = tmp_path_factory.mktemp("honest") / "model.dc2"
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(frame).save(path)
+    RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(frame).save(path)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -217,7 +218,7 @@ def test_a_model_of_the_first_format_is_to_be_fitted_again(
 
 def test_a_column_whose_name_steers_a_terminal_is_told_before_the_file_is_written(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b", ESCAPE])
-    model = RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(frame)
+    model = RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(frame)
     with pytest.raises(ModelFileError, match="no control characters") as refusal:
         model.save(tmp_path / "model.dc2")
     assert str(refusal.value).isprintable()
@@ -226,6 +227,8 @@ def test_a_column_whose_name_steers_a_terminal_is_told_before_the_file_is_writte
 
 def test_names_with_line_breaks_are_kept(tmp_path: Path) -> None:
     names = ["height\n(m)", "b\tc", "größe"]
-    model = RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(pd.DataFrame(X, columns=names))
+    model = RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(
+        pd.DataFrame(X, columns=names)
+    )
     model.save(tmp_path / "model.dc2")
     assert list(dc2.load(tmp_path / "model.dc2").feature_names_in_) == names
