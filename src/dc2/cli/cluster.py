@@ -53,6 +53,7 @@ class ClusterOptions:
     weight: options.Weight = None
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = options.Scale.standard
+    metric: options.MetricOption = options.Metric.euclidean
     signatures: options.Signatures = 1000
     bandwidth: Annotated[
         Any,

@@ -58,6 +58,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFClu
         n_signatures=wanted.signatures,
         similarity=RPF(bandwidth=wanted.bandwidth),
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,

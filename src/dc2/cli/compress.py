@@ -34,6 +34,7 @@ class CompressOptions:
     drop: options.Drop = field(default_factory=list)
     weight: options.Weight = None
     scale: options.ScaleOption = options.Scale.standard
+    metric: options.MetricOption = options.Metric.euclidean
     signatures: options.Signatures = 1000
     jobs: options.Jobs = None
     seed: options.Seed = 0

@@ -59,6 +59,7 @@ def fitted(wanted: CompressOptions, source: Source, progress: Progress) -> Compr
     return Compressor(
         wanted.signatures,
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,

@@ -20,6 +20,8 @@ __all__ = [
     "Json",
     "LabelColumn",
     "LabelsFile",
+    "Metric",
+    "MetricOption",
     "ModelFile",
     "RowIds",
     "Scale",
@@ -38,13 +40,19 @@ class Scale(StrEnum):
 
     standard = "standard"
     robust = "robust"
-    unit = "unit"
     none = "none"
 
     @property
     def parameter(self) -> str | None:
         """The estimator's parameter."""
         return None if self is Scale.none else self.value
+
+
+class Metric(StrEnum):
+    """What makes rows alike."""
+
+    euclidean = "euclidean"
+    cosine = "cosine"
 
 
 class Engine(StrEnum):
@@ -105,7 +113,15 @@ ScaleOption = Annotated[
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "unit (every row to length 1, for embeddings), none. It is saved with the model.",
+        "none. It is saved with the model.",
+    ),
+]
+MetricOption = Annotated[
+    Metric,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="euclidean, or cosine: only the direction of a row counts, for embeddings (with --scale none).",
     ),
 ]
 Signatures = Annotated[

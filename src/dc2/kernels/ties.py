@@ -112,4 +112,3 @@ class TieSimilarity:
             unit="shared rows",
             whole="of rows",
         )
-
