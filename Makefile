@@ -14,7 +14,7 @@ export DC2_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench native clean
+.PHONY: help demo test test-slow lint format bench paper native clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,12 +42,18 @@ bench: native ## run every benchmark
 	@$(BIN)/python -m pip install --quiet --editable ".[bench]" -C wheel.cmake=false -C editable.mode=inplace
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; DC2_CORE=native $(BIN)/python $$file; done
 
+# It goes on where it was broken off. QUICK=1: few rows, no downloaded data, minutes instead of hours. More options,
+# such as PAPER="--download --runs 3", are those of `python -m evaluation`.
+paper: native ## repeat the paper's evaluation into results/paper; QUICK=1 a small form of it into results/paper-quick
+	@$(BIN)/python -m pip install --quiet --editable ".[evaluation]" -C wheel.cmake=false -C editable.mode=inplace
+	DC2_CORE=native $(BIN)/python -m evaluation $(if $(QUICK),--quick) $(PAPER)
+
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
 	@$(BIN)/cmake --build $(BUILD)
 
 clean: ## remove what was built, and the environment
 	rm -rf build dist $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks evaluation examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native
 # core is compiled by `make native`, where a failure is a failure.

@@ -6,10 +6,11 @@ import os
 
 import numpy as np
 from common import MB, Report, Timing, best_of, in_new_process, megabytes, ratio, with_memory
+from public_data import load_covertype, load_mnist
 
 from dc2 import Compressor
 from dc2.cluster.clock import StageClock
-from dc2.datasets import load_covertype, load_mnist, make_rank
+from dc2.datasets import make_rank
 
 N_SIGNATURES = 1024
 KMEANS_STEPS = 25

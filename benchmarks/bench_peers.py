@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from common import ROOT, DidNotFinish, Report, in_new_process, megabytes, with_memory
+from public_data import load_covertype
 
 from dc2 import RPFCluster
-from dc2.datasets import load_covertype, make_bananas, make_rings
+from dc2.datasets import make_bananas, make_rings
 from dc2.metrics import adjusted_rand_from_table, contingency_table
 
 TIME_LIMIT = 40.0  # start of the process and making of the rows included

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from public_data import load_covertype, load_mnist
 from sklearn.datasets import make_friedman1
 from threadpoolctl import threadpool_limits
-
-from dc2.datasets import load_covertype, load_mnist
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernel-learning.md"
 

@@ -278,32 +278,11 @@ def test_the_demo_leaves_data_labels_a_model_a_report_and_a_picture(folder: Path
     assert in_memory == from_file
 
 
-def test_reproduce_runs_the_evaluation(folder: Path, run: Dc2, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiments = pytest.importorskip("dc2.experiments")
-    asked: dict[str, Any] = {}
-
-    def evaluate(output: Path, **options: Any) -> Path:
-        asked.update(options, output=output)
-        options["tell"]("at work")
-        return output / "report.html"
-
-    monkeypatch.setattr(experiments, "run", evaluate)
-    told = run("reproduce", "--quick", "--runs", "2", "--sets", "covertype,usci", "--skip", "KASP")
-    assert told.splitlines() == ["at work", "Open results-quick/report.html in a browser."]
-    assert (asked["quick"], asked["runs"], asked["sets"], asked["skip"]) == (
-        True,
-        2,
-        ["covertype", "usci"],
-        ["KASP"],
-    )
-    assert asked["only"] is None
-
-
 def test_the_version_is_told(run: Dc2) -> None:
     assert run("--version") == f"dc2 {dc2.__version__}\n"
 
 
-COMMANDS = ["cluster", "predict", "compress", "info", "report", "demo", "reproduce"]
+COMMANDS = ["cluster", "predict", "compress", "info", "report", "demo"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,8 +13,8 @@ from distributed import wait
 
 from dask_data import N_ROWS, NAMES, assert_same_signatures, clusterer, compressor, counted, frame, rows
 from dc2 import Compressor
-from dc2.engines.dask import DaskEngine, dask_source, engine
-from dc2.engines.dask.graph import ChunkGraph
+from dc2.engines.dask import DaskEngine, dask_source, passes
+from dc2.engines.dask.chunks import Chunks
 from dc2.engines.dask.pieces import pieces_of_array
 from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.sources import as_source
@@ -71,7 +71,7 @@ def test_answers_are_lazy_arrays_in_the_chunks_of_the_data(kind):
 
 def test_ten_thousand_chunks_become_few_tasks():
     pieces = pieces_of_array(da.zeros((10_000, 2), chunks=(1, 2)))
-    batches = ChunkGraph(pieces).batches([1] * 10_000, n_tasks=64)
+    batches = Chunks(pieces).batches([1] * 10_000, n_tasks=64)
     assert len(batches) <= 64
     numbers = [chunk.number for batch in batches for chunk in batch.chunks]
     assert numbers == list(range(10_000))
@@ -80,8 +80,8 @@ def test_ten_thousand_chunks_become_few_tasks():
 
 
 def test_results_are_merged_where_they_arise(monkeypatch):
-    monkeypatch.setattr(engine, "MOST_RESULTS", 3)
-    monkeypatch.setattr(engine, "JOINED_AT_ONCE", 2)
+    monkeypatch.setattr(passes, "MOST_RESULTS", 3)
+    monkeypatch.setattr(passes, "JOINED_AT_ONCE", 2)
     source = dask_source(da.from_array(rows(), chunks=(100, 5)))
     merged = list(
         DaskEngine().map(

@@ -3,21 +3,25 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dc2.foreign import register
+
 if TYPE_CHECKING:
-    from dc2.cluster import KASP, RASP, RPFCluster
+    from dc2.cluster import KASP, RASP, DC2Clustering, RPFCluster
     from dc2.compress import Compressor, Signatures
     from dc2.kernels import GaussianKernel, RPFKernel
     from dc2.learn import DC2, RPFFeatures, SignatureNystroem
     from dc2.loading import load
     from dc2.metrics import clustering_accuracy, majority_floor
-    from dc2.sources import as_source
+    from dc2.sources import CsvOptions, as_source
     from dc2.spectral import spectral_clustering
     from dc2.trees import RPForest, RPTree
     from dc2.versions import __version__, show_versions
 
 __all__ = [
     "Compressor",
+    "CsvOptions",
     "DC2",
+    "DC2Clustering",
     "GaussianKernel",
     "KASP",
     "RASP",
@@ -39,13 +43,13 @@ __all__ = [
 
 # A name is imported when it is first used: importing scikit-learn takes a second, which `dc2 --help` need not wait for.
 _CONTENTS = {
-    "dc2.cluster": ("KASP", "RASP", "RPFCluster"),
+    "dc2.cluster": ("DC2Clustering", "KASP", "RASP", "RPFCluster"),
     "dc2.compress": ("Compressor", "Signatures"),
     "dc2.kernels": ("GaussianKernel", "RPFKernel"),
     "dc2.learn": ("DC2", "RPFFeatures", "SignatureNystroem"),
     "dc2.metrics": ("clustering_accuracy", "majority_floor"),
     "dc2.loading": ("load",),
-    "dc2.sources": ("as_source",),
+    "dc2.sources": ("CsvOptions", "as_source"),
     "dc2.spectral": ("spectral_clustering",),
     "dc2.trees": ("RPForest", "RPTree"),
     "dc2.versions": ("__version__", "show_versions"),
@@ -59,6 +63,16 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'dc2' has no attribute {name!r}")
         globals()[name] = getattr(import_module(_HOMES[name]), name)
         return globals()[name]
+
+
+def _dask_source(collection: Any, **options: Any) -> Any:
+    from dc2.engines.dask import dask_source
+
+    return dask_source(collection, **options)
+
+
+for _library in ("dask", "dask_expr"):
+    register(_library, _dask_source)
 
 
 def __dir__() -> list[str]:

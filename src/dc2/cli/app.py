@@ -12,7 +12,6 @@ from dc2.cli.failures import told_plainly
 from dc2.cli.info import info
 from dc2.cli.predict import predict
 from dc2.cli.report import report
-from dc2.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
@@ -42,13 +41,5 @@ def _dc2(
     """What can be asked of dc2 itself."""
 
 
-for _command in (
-    as_command(cluster),
-    as_command(predict),
-    as_command(compress),
-    info,
-    report,
-    demo,
-    reproduce,
-):
+for _command in (as_command(cluster), as_command(predict), as_command(compress), info, report, demo):
     app.command()(told_plainly(_command))

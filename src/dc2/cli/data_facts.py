@@ -7,7 +7,6 @@ import numpy as np
 
 from dc2.cli.failures import CommandError
 from dc2.sources.checks import listed
-from dc2.sources.formats import TABLE_FORMATS
 from dc2.sources.paths import FoundFile, find_files
 
 __all__ = ["data_facts"]
@@ -30,7 +29,7 @@ def data_facts(paths: Sequence[str]) -> dict[str, Any]:
         n_rows = None if rows is None or n_rows is None else n_rows + rows
     return {
         "files": len(files),
-        "format": ", ".join(sorted({file.format for file in files})),
+        "format": ", ".join(sorted({file.format.name for file in files})),
         "rows": n_rows,
         "columns": len(columns),
         "column_types": columns,
@@ -40,13 +39,13 @@ def data_facts(paths: Sequence[str]) -> dict[str, Any]:
 def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
     """Return the columns of a file and their types, and its rows where that needs no pass."""
     try:
-        if file.format == "npy":
+        if file.format.name == "npy":
             array = np.load(file.path, mmap_mode="r", allow_pickle=False)
             if array.ndim not in (1, 2):
                 raise ValueError(f"it holds an array of shape {array.shape}, and no rows")
             width = array.shape[1] if array.ndim == 2 else 1
             return {str(index): str(array.dtype) for index in range(width)}, len(array)
-        schema, rows = TABLE_FORMATS[file.format].describe(file)
+        schema, rows = file.format.describe(file)
     except Exception as error:  # a damaged header breaks readers in many ways
-        raise CommandError(f"{file.path!r} cannot be read as {file.format}: {error}") from error
+        raise CommandError(f"{file.path!r} cannot be read as {file.format.name}: {error}") from error
     return {field.name: str(field.type) for field in schema}, rows

@@ -65,7 +65,7 @@ class Rows:
     def __init__(self, data: Sequence[str], choice: ColumnChoice, engine: Engine = Engine.threads) -> None:
         self._data = list(data)
         self._files: list[FoundFile] = find_files(self._data)
-        self._unnamed = all(file.format == "npy" for file in self._files)
+        self._unnamed = all(not file.format.named_columns for file in self._files)
         self._columns = [self._name(name) for name in choice.columns]
         self._drop = [self._name(name) for name in choice.drop]
         self._weight = choice.weight

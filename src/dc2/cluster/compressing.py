@@ -37,6 +37,8 @@ def _compressor_of(clusterer: Any) -> Compressor:
     compressor: Compressor = clone(given)
     # The seeds of a fit are spawned by the clusterer.
     compressor.set_params(**{name: value for name, value in shared.items() if name != "random_state"})
+    if isinstance(compressor.n_signatures, str) and compressor.n_signatures == "auto":
+        compressor.set_params(n_signatures=Compressor().n_signatures)  # until the rows are seen
     return compressor
 
 

@@ -28,6 +28,21 @@ from dc2.sources import Block, Source, as_source
 SHORTLIST = 24
 
 
+@dataclass(frozen=True, eq=False)
+class CompressSeeds:
+    """The seeds of a compression: of its sample, its trees, and of dealing rows to partitions."""
+
+    sample: int
+    trees: SeedSequence
+    deal: int
+
+    @classmethod
+    def of(cls, seeds: SeedSequence) -> CompressSeeds:
+        """Spawn them."""
+        sample, trees, deal = seeds.spawn(3)
+        return cls(tree_seed(sample), trees, tree_seed(deal))
+
+
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
@@ -56,13 +71,19 @@ class Compression:
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:
     """Sample, grow, route every row and add it up per leaf."""
-    sample_seeds, tree_seeds, deal_seeds = seeds.spawn(3)
-    sample_seed, deal_seed = tree_seed(sample_seeds), tree_seed(deal_seeds)
+    own = CompressSeeds.of(seeds)
     size = plan.sample_rows_wanted(source.n_features, source.dtype, source.n_rows)
-    sample = take_sample(source, engine, size, sample_seed)
-    router, sample, reach = place_cuts(sample, plan, tree_seeds, deal_seed, n_threads)
+    sample = take_sample(source, engine, size, own.sample)
+    return compress_sampled(source, engine, sample, plan, own, n_threads)
+
+
+def compress_sampled(
+    source: Source, engine: Engine, sample: Sample, plan: Plan, seeds: CompressSeeds, n_threads: int
+) -> Compression:
+    """Grow the trees on a sample, route every row and add it up per leaf."""
+    router, sample, reach = place_cuts(sample, plan, seeds, n_threads)
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
-    signatures = signatures_of(router, sums, sample, plan, sample_seed, n_threads)
+    signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     return Compression(router, signatures, sample.n_rows, ids, sample)
 
 
@@ -72,7 +93,7 @@ def near(router: Router, n_threads: int) -> Router:
 
 
 def place_cuts(
-    sample: Sample, plan: Plan, seeds: SeedSequence, deal_seed: int, n_threads: int
+    sample: Sample, plan: Plan, seeds: CompressSeeds, n_threads: int
 ) -> tuple[Router, Sample, NDArray[np.float64]]:
     """Grow the trees on the sample and find the centre of every leaf.
 
@@ -81,10 +102,10 @@ def place_cuts(
     scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
     if scaling is not None:
         sample = replace(sample, X=scaling.apply(sample.X))
-    trees, leaf = grow_trees(sample, plan.division, seeds, deal_seed, n_threads)
+    trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
     centres = _first_rows(sample.X, leaf)
     reach = _reach(sample.X, centres, leaf, n_threads)
-    router = Router(trees, centres, deal_seed=deal_seed, scaling=scaling)
+    router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
         router = with_shortlist(router, SHORTLIST, n_threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class Plan:
     def one_tree(self) -> bool:
         """Whether one tree divides all rows."""
         return self.division.n_partitions == 1 or self.division.divide == "projection"
+
+    def with_signatures(self, n_signatures: int) -> Plan:
+        """Return the same plan for another number of signatures."""
+        return replace(self, division=replace(self.division, n_signatures=n_signatures))
 
     def sample_rows_wanted(self, n_features: int, dtype: np.dtype[Any], n_rows: int | None) -> int:
         """Return how many rows place the cuts."""

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.compress import Compression, place_cuts, signatures_of
+from dc2.compress.compress import Compression, CompressSeeds, place_cuts, signatures_of
 from dc2.compress.plan import Plan
 from dc2.compress.router import Router
 from dc2.compress.sample import Sample
 from dc2.compress.sums import Sums, grids
-from dc2.random import tree_seed
 from dc2.sources import Block, Source
 from dc2.trees.tree import raise_unusable, values_usable
 
@@ -43,8 +42,7 @@ class Stream:
 
     def __init__(self, plan: Plan, seeds: SeedSequence, n_threads: int) -> None:
         self.plan, self.n_threads = plan, n_threads
-        sample_seeds, self.tree_seeds, deal_seeds = seeds.spawn(3)
-        self.sample_seed, self.deal_seed = tree_seed(sample_seeds), tree_seed(deal_seeds)
+        self.seeds = CompressSeeds.of(seeds)
         self.wanted: int | None = None
         self.held: list[_Rows] = []
         self.n_rows = 0
@@ -96,7 +94,7 @@ class Stream:
                 router, sums, sample = self._place(forget=False)
             assert sums is not None
             assert sample is not None
-            signatures = signatures_of(router, sums, sample, self.plan, self.sample_seed, self.n_threads)
+            signatures = signatures_of(router, sums, sample, self.plan, self.seeds.sample, self.n_threads)
             self.cached = Compression(router, signatures, self.n_rows)
         return self.cached
 
@@ -110,7 +108,7 @@ class Stream:
             )
         weight = float(len(rows)) if weights is None else float(weights.sum())
         sample = Sample(rows, X, weights, len(rows), weight)
-        router, sample, reach = place_cuts(sample, self.plan, self.tree_seeds, self.deal_seed, self.n_threads)
+        router, sample, reach = place_cuts(sample, self.plan, self.seeds, self.n_threads)
         magic = grids(reach, EXPECTED_WEIGHT)
         sums = Sums.zeros(*router.centres.shape)
         router.add_up(X, rows, weights, magic, sums)

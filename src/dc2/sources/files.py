@@ -1,23 +1,28 @@
-"""Rows of files, read as they are needed: Parquet, Arrow, CSV and .npy."""
+"""Rows of files, read as they are needed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError, SourceError
-from dc2.sources.arrays import ArrayLayout, check_numeric_array
+from dc2.sources.arrays import ArrayLayout
 from dc2.sources.checks import listed
-from dc2.sources.formats import TABLE_FORMATS
-from dc2.sources.frames import Frame, FrameLayout, check_no_nulls
-from dc2.sources.paths import FoundFile, find_files, import_pyarrow
+from dc2.sources.formats import CsvOptions
+from dc2.sources.found import FoundFile, import_pyarrow
+from dc2.sources.frames import FrameLayout, check_no_nulls
+from dc2.sources.paths import find_files
 from dc2.sources.streams import StreamSource
+from dc2.sources.unchanged import Unchanged
 
-__all__ = ["file_source", "open_npy"]
+__all__ = ["FilePart", "FileSource", "file_source"]
+
+NO_LIMIT = 2**31 - 1
 
 
 def file_source(
@@ -26,7 +31,8 @@ def file_source(
     drop: Sequence[Any] | None = None,
     weight: str | None = None,
     extra: Sequence[str] = (),
-) -> StreamSource[Any]:
+    csv: CsvOptions | None = None,
+) -> FileSource:
     """Return the source for files: their rows one after the other, whatever their formats.
 
     The columns of all files are checked at once; rows are read only by `blocks`, and only the columns needed.
@@ -38,90 +44,161 @@ def file_source(
     columns, drop, weight, extra
         As for `dc2.sources.frames.FrameLayout`; of .npy files, which have no column names, `columns` and
         `drop` take indices.
+    csv : CsvOptions, optional
+        How text files are to be read.
     """
-    files = find_files(paths)
-    arrays = [file for file in files if file.format == "npy"]
-    if not arrays:
-        return _TableFiles(files, columns, drop, weight, extra)
-    if len(arrays) < len(files):
-        other = next(file for file in files if file.format != "npy")
-        raise SourceError(f"{arrays[0].path!r} has no column names but {other.path!r} has: they do not mix.")
+    files = find_files(paths, csv)
+    unnamed = [file for file in files if not file.format.named_columns]
+    if not unnamed:
+        return _table_source(files, columns, drop, weight, extra)
+    if len(unnamed) < len(files):
+        other = next(file for file in files if file.format.named_columns)
+        raise SourceError(f"{unnamed[0].path!r} has no column names but {other.path!r} has: they do not mix.")
     if weight is not None or extra:
         raise InputTypeError(
             f"{files[0].path!r} has no column names, so none can be taken for weights or ids."
         )
-    layout = ArrayLayout(open_npy(files[0]), columns, drop)
+    layout: ArrayLayout | None = None
     n_rows = 0
     for file in files:
-        array = open_npy(file)
-        layout.check(array, repr(file.path))
-        n_rows += len(array)
-    return StreamSource(layout, lambda rows: map(open_npy, files), n_rows)
+        empty, rows = file.format.describe(file)
+        layout = layout or ArrayLayout(empty, columns, drop)
+        layout.check(empty, repr(file.path))
+        n_rows += rows or 0
+    assert layout is not None, "find_files gives at least one file"
+    return FileSource(layout, [(file, ()) for file in files], n_rows)
 
 
-class _TableFiles(StreamSource[Frame]):
-    """Rows of files with named columns."""
+def _table_source(
+    files: Sequence[FoundFile],
+    columns: Sequence[str] | None,
+    drop: Sequence[str] | None,
+    weight: str | None,
+    extra: Sequence[str],
+) -> FileSource:
+    travelling = set(extra) - {*(columns or ()), weight}
+    schemas = []
+    layout: FrameLayout | None = None
+    n_rows: int | None = 0
+    for file in files:
+        schema, rows = _described(file, travelling)
+        schemas.append(schema)
+        types = nw.from_native(schema.empty_table()).schema
+        layout = layout or FrameLayout(types, columns, drop, weight, extra, repr(file.path))
+        layout.check_columns(types, repr(file.path))
+        layout.widen(types)
+        n_rows = None if n_rows is None or rows is None else n_rows + rows
+    assert layout is not None, "find_files gives at least one file"
+    fields = [[schema.field(name) for name in layout.needed_columns] for schema in schemas]
+    return FileSource(layout, list(zip(files, fields, strict=True)), n_rows)
+
+
+def _described(file: FoundFile, travelling: set[str]) -> tuple[Any, int | None]:
+    try:
+        schema, rows = file.format.describe(file, travelling)
+    except _failures() as error:
+        raise SourceError(f"Cannot read {file.path!r} as {file.format.name}: {error}") from error
+    repeated = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+    if repeated:
+        raise InputError(f"{file.path!r} has several columns named {listed(repeated)}.")
+    return schema, rows
+
+
+class FileSource(StreamSource[Any]):
+    """Rows of files, one after the other.
+
+    Parameters
+    ----------
+    layout : ArrayLayout or FrameLayout
+        Turns what is read into blocks.
+    files : sequence of (FoundFile, sequence of pyarrow.Field)
+        The files, each with the columns to read.
+    n_rows : int or None
+        Number of rows, where the files tell.
+    """
 
     def __init__(
         self,
-        files: Sequence[FoundFile],
-        columns: Sequence[str] | None,
-        drop: Sequence[str] | None,
-        weight: str | None,
-        extra: Sequence[str],
+        layout: ArrayLayout | FrameLayout,
+        files: Sequence[tuple[FoundFile, Sequence[Any]]],
+        n_rows: int | None,
     ) -> None:
-        self._failures = (import_pyarrow().lib.ArrowException, OSError)
-        n_rows: int | None = 0
-        layout = None
-        all_fields = []
-        for file in files:
-            fields, rows = self._describe(file)
-            all_fields.append(fields)
-            schema = nw.from_native(fields.empty_table()).schema
-            where = repr(file.path)
-            if layout is None:
-                layout = FrameLayout(schema, columns, drop, weight, extra, where)
-            layout.check_columns(schema, where)
-            layout.widen(schema)
-            n_rows = None if n_rows is None or rows is None else n_rows + rows
-        assert layout is not None, "find_files gives at least one file"
-        self._frame_layout = layout
-        needed = layout.needed_columns
-        self._files = [
-            (file, [fields.field(name) for name in needed])
-            for file, fields in zip(files, all_fields, strict=True)
-        ]
+        self._files = files
+        self._unchanged = Unchanged()
         super().__init__(layout, self._read, n_rows)
 
-    def _describe(self, file: FoundFile) -> tuple[Any, int | None]:
-        try:
-            fields, rows = TABLE_FORMATS[file.format].describe(file)
-        except self._failures as error:
-            raise SourceError(f"Cannot read {file.path!r} as {file.format}: {error}") from error
-        repeated = [name for name in dict.fromkeys(fields.names) if fields.names.count(name) > 1]
-        if repeated:
-            raise InputError(f"{file.path!r} has several columns named {listed(repeated)}.")
-        return fields, rows
-
-    def _read(self, rows: int) -> Iterator[Frame]:
-        layout = self._frame_layout
+    def parts(self, size: int) -> Iterator[FilePart]:
+        """Yield parts of about `size` bytes that can be read alone, by whoever sees the files."""
         for file, fields in self._files:
-            done = 0
-            try:
-                for table in TABLE_FORMATS[file.format].read(file, fields, rows):
-                    frame = nw.from_native(table).select(layout.needed_columns)
-                    check_no_nulls(frame, layout.number_columns, repr(file.path), done)
-                    done += len(frame)
-                    yield frame
-            except self._failures as error:
-                raise SourceError(f"{file.path!r} broke after {done} rows: {error}") from error
+            for units, rows in file.format.parts(file, size):
+                yield FilePart(_found_anywhere(file), fields, units, rows)
+
+    def _read(self, rows: int) -> Iterator[Any]:
+        for number, (file, fields) in enumerate(self._files):
+            pieces = (
+                self._frames(file, fields, rows, self.layout)
+                if isinstance(self.layout, FrameLayout)
+                else file.format.read(file, fields, rows)
+            )
+            yield from self._unchanged.watched(number, repr(file.path), pieces, self.layout.values)
+
+    def _frames(
+        self, file: FoundFile, fields: Sequence[Any], rows: int, layout: FrameLayout
+    ) -> Iterator[Any]:
+        done = 0
+        try:
+            for table in file.format.read(file, fields, rows):
+                lost = [name for name in layout.needed_columns if name not in table.column_names]
+                if lost:
+                    raise SourceError(
+                        f"{file.path!r} has no column {listed(lost)} any more, but had when it was opened. Files must "
+                        "not change while they are read."
+                    )
+                frame = nw.from_native(table).select(layout.needed_columns)
+                check_no_nulls(frame, layout.number_columns, repr(file.path), done)
+                done += len(frame)
+                yield frame
+        except _failures() as error:
+            raise SourceError(f"{file.path!r} broke after {done} rows: {error}") from error
 
 
-def open_npy(file: FoundFile) -> NDArray[Any]:
-    """Map an .npy file into memory."""
-    if file.filesystem is not None and file.filesystem.type_name != "local":
-        raise SourceError(f"{file.path!r}: .npy files are mapped into memory and must be local; use Parquet.")
-    try:
-        return check_numeric_array(np.load(file.path, mmap_mode="r", allow_pickle=False), min_rows=0)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"Cannot read {file.path!r} as .npy: {error}") from error
+@dataclass(frozen=True, eq=False)
+class FilePart:
+    """Some consecutive rows of a file.
+
+    Attributes
+    ----------
+    file : FoundFile
+    fields : sequence of pyarrow.Field
+        The columns to read; none of a file whose columns have no names.
+    units : range
+        Which row groups, record batches, rows: as the format counts.
+    rows : int or None
+        Number of rows, where the file tells it.
+    """
+
+    file: FoundFile
+    fields: Sequence[Any]
+    units: range
+    rows: int | None
+
+    def read(self) -> Any:
+        """Return the rows, as an array or an Arrow table."""
+        if not self.file.format.named_columns:
+            return np.concatenate(list(self.file.format.read(self.file, (), NO_LIMIT, self.units)))
+        try:
+            tables = list(self.file.format.read(self.file, self.fields, NO_LIMIT, self.units))
+        except _failures() as error:
+            raise SourceError(f"{self.file.path!r} broke: {error}") from error
+        schema = import_pyarrow().schema(list(self.fields))
+        return import_pyarrow().concat_tables([schema.empty_table(), *tables], promote_options="permissive")
+
+
+def _found_anywhere(file: FoundFile) -> FoundFile:
+    """Return a local file under its full name: another process may have another working directory."""
+    return file if file.filesystem is not None else replace(file, path=os.path.abspath(file.path))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What comes out of Arrow when a file is not what it should be."""
+    return import_pyarrow().lib.ArrowException, OSError, UnicodeDecodeError

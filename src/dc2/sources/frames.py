@@ -13,10 +13,18 @@ from numpy.typing import NDArray
 from dc2.errors import InputError, InputTypeError
 from dc2.sources.base import Block
 from dc2.sources.checks import check_weights, listed
+from dc2.sources.once import kept_table
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 
-__all__ = ["Frame", "FrameLayout", "FrameSource", "as_frame", "check_no_nulls", "has_text_names"]
+__all__ = [
+    "Frame",
+    "FrameLayout",
+    "FrameSource",
+    "as_frame",
+    "check_no_nulls",
+    "has_text_names",
+]
 
 Frame = nw.DataFrame[Any]
 Schema = Mapping[str, Any]
@@ -149,6 +157,11 @@ class FrameLayout:
             pieces = [piece.with_columns(numbers) for piece in pieces]
         return nw.concat(pieces)
 
+    def values(self, piece: Frame) -> list[NDArray[Any]]:
+        """Return the numbers, which every pass must find the same."""
+        arrays = (piece.get_column(name).to_numpy() for name in self.number_columns)
+        return [array for array in arrays if array.dtype.kind in "biuf"]
+
     def block(self, piece: Frame, start: int) -> Block:
         """Turn a frame into a block."""
         weights = None
@@ -203,21 +216,22 @@ def as_frame(data: Any) -> Frame | None:
     """Return a data frame of any kind as a narwhals one, or None if it is none."""
     if is_into_series(data):
         return None
-    if not has_text_names(data):
-        data = _with_text_names(data)
+    if is_pandas_dataframe(data):
+        data = _own_columns(data)
     try:
         frame: Any = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise InputError(f"X has columns of the same name; give each its own. {error}") from error
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "sink_ipc"):
+        kept: Frame = nw.from_native(kept_table(data))
+        return kept
     if isinstance(frame, nw.LazyFrame):
         raise InputTypeError(
             f"X is a lazy frame ({type(data).__module__}.{type(data).__name__}). Collect it first, or, if it is "
             "larger than memory, write it to Parquet and pass the path."
         )
-    if isinstance(frame, nw.DataFrame):
-        return frame
-    if hasattr(data, "__arrow_c_stream__"):
-        return nw.from_arrow(data, backend="pyarrow")
     return None
 
 
@@ -259,11 +273,19 @@ def has_text_names(data: Any) -> bool:
     return not is_pandas_dataframe(data) or all(isinstance(name, str) for name in data.columns)
 
 
-def _with_text_names(data: Any) -> Any:
-    """Return a pandas frame with text for column names; the data is shared."""
-    renamed = data.copy(deep=False)
-    renamed.columns = [str(name) for name in data.columns]
-    return renamed
+def _own_columns(data: Any) -> Any:
+    """Return a pandas frame with text for column names; data is shared, but a column that is dropped later stays."""
+    texts = [isinstance(name, str) for name in data.columns]
+    if any(texts) and not all(texts):
+        number, text = data.columns[texts.index(False)], data.columns[texts.index(True)]
+        raise InputTypeError(
+            f"X has column names of several types, such as {text!r} and {number!r}. Make all of them text: "
+            "X.columns = X.columns.astype(str)."
+        )
+    own = data.copy(deep=False)
+    if not all(texts):
+        own.columns = [str(name) for name in data.columns]
+    return own
 
 
 def _check_present(schema: Schema, names: Sequence[str], where: str) -> None:
@@ -273,6 +295,12 @@ def _check_present(schema: Schema, names: Sequence[str], where: str) -> None:
 
 
 def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
+    wide = [name for name in names if schema[name] in (nw.Int128, nw.UInt128)]
+    if wide:
+        raise InputTypeError(
+            f"{where} has integers of 128 bits, for which NumPy has no type: {listed(wide)}. Cast them first, for "
+            "instance to Float64, or leave them out with columns= or drop= of dc2.as_source."
+        )
     other = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
     if other:
         kinds = sorted({str(schema[name]) for name in other})

@@ -12,6 +12,7 @@ from dc2.sources.arrays import ArrayLayout, check_numeric_array
 from dc2.sources.base import Source
 from dc2.sources.frames import FrameLayout, as_frame, check_no_nulls
 from dc2.sources.streams import StreamSource
+from dc2.sources.unchanged import Unchanged
 
 __all__ = ["callable_source"]
 
@@ -51,7 +52,9 @@ def callable_source(
         return _array_source(opened, check_numeric_array(first), columns, drop, weight, extra)
     layout = FrameLayout(frame.schema, columns, drop, weight, extra, "the first block")
 
-    def open_frames(rows: int) -> Iterator[Any]:
+    unchanged = Unchanged()
+
+    def frames() -> Iterator[Any]:
         for number, block in enumerate(opened()):
             where = f"block {number}"
             piece = as_frame(block)
@@ -62,7 +65,7 @@ def callable_source(
             check_no_nulls(piece, layout.number_columns, where)
             yield piece.select(layout.needed_columns)
 
-    return StreamSource(layout, open_frames)
+    return StreamSource(layout, lambda rows: unchanged.watched(None, "X", frames(), layout.values))
 
 
 def _array_source(
@@ -78,8 +81,9 @@ def _array_source(
             "The blocks are arrays without column names: none can be taken for weights or ids."
         )
     layout = ArrayLayout(first, columns, drop)
+    unchanged = Unchanged()
 
-    def open_arrays(rows: int) -> Iterator[Any]:
+    def arrays() -> Iterator[Any]:
         for number, block in enumerate(opened()):
             where = f"block {number}"
             if as_frame(block) is not None:
@@ -88,7 +92,7 @@ def _array_source(
             layout.check(piece, where)
             yield piece
 
-    return StreamSource(layout, open_arrays)
+    return StreamSource(layout, lambda rows: unchanged.watched(None, "X", arrays(), layout.values))
 
 
 class _Opened:

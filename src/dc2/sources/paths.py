@@ -3,58 +3,17 @@
 from __future__ import annotations
 
 import glob
-import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dc2.errors import ParameterError, SourceError
+from dc2.sources.formats import FORMATS, CsvOptions, format_of
+from dc2.sources.found import FoundFile, import_pyarrow
 
-__all__ = ["FILE_SUFFIXES", "FoundFile", "check_not_among", "find_files", "import_pyarrow", "is_path"]
-
-FILE_SUFFIXES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".npy": "npy",
-}
-
-
-@dataclass(frozen=True)
-class FoundFile:
-    """One file.
-
-    Attributes
-    ----------
-    path : str
-        Its path in its filesystem.
-    format : str
-        "parquet", "arrow", "csv" or "npy".
-    filesystem : pyarrow.fs.FileSystem or None
-        The filesystem of a file that was named by an address; None for a plain local path.
-    """
-
-    path: str
-    format: str
-    filesystem: Any | None = None
-
-    def open_file(self) -> Any:
-        """Open the file for reading from anywhere in it."""
-        return self._opened_in().open_input_file(self.path)
-
-    def open_stream(self) -> Any:
-        """Open the file for reading from its start, unpacked if its name says that it is packed."""
-        return self._opened_in().open_input_stream(self.path)
-
-    def _opened_in(self) -> Any:
-        return self.filesystem or import_pyarrow("fs").LocalFileSystem()
+__all__ = ["FoundFile", "check_not_among", "find_files", "import_pyarrow", "is_path"]
 
 
 def is_path(data: Any) -> bool:
@@ -75,47 +34,67 @@ def check_not_among(path: str | os.PathLike[str], data: Any) -> None:
         )
 
 
-def find_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[FoundFile]:
+def find_files(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], csv: CsvOptions | None = None
+) -> list[FoundFile]:
     """Return the files that paths name: a list in its own order, globs and folders sorted by name.
 
     Parameters
     ----------
     paths : path or sequence of paths
         Files, globs (``**`` goes down folders), folders (all data files below them, but those whose name begins
-        with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``.
+        with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``. Globs and folders do not
+        follow links to folders below them, which may lead in a circle, and name each file once.
+    csv : CsvOptions, optional
+        How text files are to be read.
     """
-    found = []
+    found: list[FoundFile] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         text = os.fspath(path)
-        found += _find_remote(text) if "://" in text else _find_local(os.path.expanduser(text))
+        filesystem, names = (
+            _find_remote(text) if "://" in text else (None, _find_local(os.path.expanduser(text)))
+        )
+        found += [_found(name, filesystem, csv) for name in names]
     return found
 
 
-def import_pyarrow(module: str = "") -> Any:
-    """Import pyarrow, or one of its modules, or say how to get it."""
-    try:
-        return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            'Parquet, Arrow and CSV files need pyarrow, which is not installed: pip install "dc2[files]"'
-        ) from error
+def _found(path: str, filesystem: Any, csv: CsvOptions | None) -> FoundFile:
+    found = format_of(path, csv)
+    if found is None:
+        raise SourceError(f"The suffix of {path!r} is unknown; it should be one of {', '.join(FORMATS)}.")
+    return FoundFile(path, found, filesystem)
 
 
-def _find_local(path: str) -> list[FoundFile]:
+def _find_local(path: str) -> list[str]:
     if os.path.isfile(path):
-        return [FoundFile(path, _format(path))]
+        return [path]
     if os.path.isdir(path):
         below = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-        return [FoundFile(one, _format(one)) for one in _data_files(below, path)]
+        return _data_files(below, path)
     if not glob.has_magic(path):
         raise SourceError(f"There is no file {path!r} (looked in {os.getcwd()!r}).")
-    matches = [one for one in glob.glob(path, recursive=True) if os.path.isfile(one)]
+    matches = _match_local(path)
     if not matches:
         raise SourceError(f"No file matches {path!r} (looked in {os.getcwd()!r}).")
-    return [FoundFile(one, _format(one)) for one in sorted(matches)]
+    return matches
 
 
-def _find_remote(address: str) -> list[FoundFile]:
+def _match_local(pattern: str) -> list[str]:
+    """Return the files that match, each by the first of its names; ``**`` passes links by."""
+    parts = Path(pattern).parts
+    fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    below = [*parts[fixed:], "*"] if parts[-1] == "**" else parts[fixed:]
+    folder = Path(*parts[:fixed])
+    hidden_too = any(part.startswith(".") for part in below)
+    by_file: dict[str, str] = {}
+    for match in sorted(folder.glob(os.path.join(*below))):
+        hidden = any(part.startswith(".") for part in match.relative_to(folder).parts)
+        if match.is_file() and (hidden_too or not hidden):
+            by_file.setdefault(os.path.realpath(match), str(match))
+    return list(by_file.values())
+
+
+def _find_remote(address: str) -> tuple[Any, list[str]]:
     fs = import_pyarrow("fs")
     arrow = import_pyarrow()
     try:
@@ -133,7 +112,7 @@ def _find_remote(address: str) -> list[FoundFile]:
         raise SourceError(f"Cannot look up {address!r}: {error}") from error
     if not paths:
         raise SourceError(f"No file matches {address!r}.")
-    return [FoundFile(one, _format(one), filesystem) for one in paths]
+    return filesystem, paths
 
 
 def _match_remote(fs: Any, filesystem: Any, pattern: str) -> list[str]:
@@ -153,21 +132,8 @@ def _data_files(paths: Sequence[str], folder: str) -> list[str]:
     kept = []
     for path in sorted(paths):
         parts = PurePosixPath(path[len(folder) :].replace(os.sep, "/").lstrip("/")).parts
-        if not any(part.startswith((".", "_")) for part in parts) and _known_suffix(path):
+        if not any(part.startswith((".", "_")) for part in parts) and format_of(path) is not None:
             kept.append(path)
     if not kept:
-        raise SourceError(f"The folder {folder!r} holds no data files ({', '.join(FILE_SUFFIXES)}).")
+        raise SourceError(f"The folder {folder!r} holds no data files ({', '.join(FORMATS)}).")
     return kept
-
-
-def _known_suffix(path: str) -> str | None:
-    return next((suffix for suffix in FILE_SUFFIXES if path.lower().endswith(suffix)), None)
-
-
-def _format(path: str) -> str:
-    suffix = _known_suffix(path)
-    if suffix is None:
-        raise SourceError(
-            f"The suffix of {path!r} is unknown; it should be one of {', '.join(FILE_SUFFIXES)}."
-        )
-    return FILE_SUFFIXES[suffix]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dc2.errors import InputTypeError, ParameterError
+from dc2.foreign import maker_for
 from dc2.sources.arrays import ArraySource
+from dc2.sources.arrow_dataset import dataset_source, is_dataset
 from dc2.sources.base import Source
 from dc2.sources.files import file_source
+from dc2.sources.formats import CsvOptions
 from dc2.sources.frames import FrameSource, as_frame, has_text_names
 from dc2.sources.iterators import callable_source
 from dc2.sources.paths import is_path
@@ -25,15 +27,18 @@ def as_source(
     drop: Sequence[Any] | None = None,
     sample_weight: Any = None,
     extra: Sequence[str] = (),
+    csv: CsvOptions | None = None,
 ) -> Source:
     """Return the source for data of any kind.
 
     Parameters
     ----------
     data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
-        Arrays and memory maps; pandas, polars and pyarrow tables and whatever speaks the Arrow stream interface;
-        paths, globs, folders and addresses of Parquet, Arrow, CSV (also gzipped) and .npy files; a callable that
-        returns a fresh iterator of arrays or frames. A Source is returned as it is.
+        Arrays and memory maps; pandas, polars and pyarrow tables; paths, globs, folders and addresses of Parquet,
+        Arrow, CSV, TSV, JSON lines (these also packed, .gz or .zst) and .npy files; a pyarrow.dataset; a callable
+        that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB relations and whatever else
+        speaks the Arrow stream interface are read once, and kept in a temporary file where they are large. A Source
+        is returned as it is.
     columns : sequence of str or int, optional
         The features, in this order: names, or indices where columns have no names. By default all columns but
         those named by the other parameters.
@@ -42,7 +47,10 @@ def as_source(
     sample_weight : array-like of shape (n_rows,) or str, optional
         Weights of the rows, or the name of the column that holds them.
     extra : sequence of str, default=()
-        Columns that travel with the blocks as they are, such as ids to be written beside labels.
+        Columns that travel with the blocks as they are, such as ids to be written beside labels. Of CSV files they
+        are text, to the letter.
+    csv : CsvOptions, optional
+        How CSV and TSV files are to be read, where the separator is another or there is no line of names.
 
     Examples
     --------
@@ -53,18 +61,18 @@ def as_source(
     """
     if columns is not None and drop is not None:
         raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
-    weight = sample_weight if isinstance(sample_weight, str) else None
-    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        engine = importlib.import_module("dc2.engines.dask")
-        made: Source = engine.dask_source(
-            data,
-            columns=_as_list(columns),
-            drop=_as_list(drop),
-            weight=sample_weight,
-            extra=_as_list(extra) or (),
-        )
+    if csv is not None and not is_path(data):
+        raise ParameterError("csv= says how text files are read, but X is not a path.")
+    chosen, dropped, travelling = _as_list(columns), _as_list(drop), _as_list(extra) or []
+    make = maker_for(data)
+    if make is not None:
+        made: Source = make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling)
         return made
-    source = _source(data, _as_list(columns), _as_list(drop), weight, list(_as_list(extra) or ()))
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    if is_path(data):
+        source: Source = file_source(data, chosen, dropped, weight, travelling, csv)
+    else:
+        source = _source(data, chosen, dropped, weight, travelling)
     return source if sample_weight is None or weight is not None else WeightedSource(source, sample_weight)
 
 
@@ -75,8 +83,8 @@ def _source(
         if columns is not None or drop is not None or weight is not None or extra:
             raise ParameterError("Columns are chosen when a source is made; this one is made already.")
         return data
-    if is_path(data):
-        return file_source(data, columns, drop, weight, extra)
+    if is_dataset(data):
+        return dataset_source(data, columns, drop, weight, extra)
     frame = as_frame(data)
     if frame is not None:
         return FrameSource(frame, columns, drop, weight, extra, named=has_text_names(data))

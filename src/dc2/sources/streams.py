@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dc2.errors import InputError, SourceError
 from dc2.sources.base import Block, rows_per_block
@@ -42,6 +43,9 @@ class Layout(Protocol[P]):
 
     def join(self, pieces: Sequence[P]) -> P:
         """Put pieces one below the other."""
+
+    def values(self, piece: P) -> list[NDArray[Any]]:
+        """Return the numbers of a piece, which every pass must find the same."""
 
     def block(self, piece: P, start: int) -> Block:
         """Turn a piece into the block whose first row has the global index `start`."""

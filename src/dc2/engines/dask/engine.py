@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import cloudpickle
-from dask._task_spec import Task
-
 from dc2.engines.base import Progress
-from dc2.engines.dask.gather import n_threads, results_in_order
-from dc2.engines.dask.graph import ChunkGraph
-from dc2.engines.dask.tasks import Work, batch_task, join_task
-from dc2.engines.dask.work import Job, Key
+from dc2.engines.dask.chunks import Chunks
+from dc2.engines.dask.gather import active_client, n_threads, results_in_order
+from dc2.engines.dask.passes import Pass
+from dc2.engines.dask.work import Job
 from dc2.engines.progress import reported
 from dc2.sources.base import Block
 
@@ -27,9 +23,6 @@ R = TypeVar("R")
 TASKS_PER_THREAD = 8
 FEWEST_TASKS = 64
 """So many at least where there are so many chunks: a cluster may grow while it works."""
-JOINED_AT_ONCE = 16
-MOST_RESULTS = 64
-"""More results than these are joined on the workers before any of them travels."""
 
 
 class DaskEngine:
@@ -72,34 +65,16 @@ class DaskEngine:
             Makes one result of a sequence of results of consecutive blocks.
         """
         job = Job(function, merge, source.reader)
-        results = run_job(job, source.graph, source.row_counts, stage)
+        results = run_job(job, source.chunks, source.row_counts, stage)
         for part in reported(results, self.progress, stage, source.n_rows):
             yield from part
 
 
 def run_job(
-    job: Job, chunks: ChunkGraph, row_counts: Sequence[int] | None, stage: str
+    job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield numbers of rows and their results, in chunk order."""
-    name = f"dc2-{stage}-{uuid.uuid4().hex}"
     batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads()))
-    made = chunks.left_to_dask(batches)
-    # The job is a task and not data scattered to the workers: those may die, and then it is made again.
-    job_key = f"{name}-job"
-    made[job_key] = Task(job_key, cloudpickle.loads, cloudpickle.dumps(job))
-    worked: dict[Key, Any] = {
-        (name, number): batch_task((name, number), job_key, batch) for number, batch in enumerate(batches)
-    }
-    wanted = [(key, batch.rows) for key, batch in zip(worked, batches, strict=True)]
-    merged: dict[Key, Any] = {}
-    while job.merge is not None and len(wanted) > MOST_RESULTS:
-        groups = [wanted[first : first + JOINED_AT_ONCE] for first in range(0, len(wanted), JOINED_AT_ONCE)]
-        wanted = []
-        for group in groups:
-            key = (f"{name}-merge", len(merged))
-            merged[key] = join_task(key, job_key, [part for part, _ in group])
-            wanted.append((key, sum(rows for _, rows in group)))
-    keys = [key for key, _ in wanted]
-    results = results_in_order(Work(job_key, made, worked, merged, batches), keys, stage)
-    for (_, rows), result in zip(wanted, results, strict=True):
+    work = Pass(job, chunks, batches, stage, active_client())
+    for (_, rows), result in zip(work.wanted, results_in_order(work), strict=True):
         yield rows, result

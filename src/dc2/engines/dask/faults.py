@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from dc2.engines.dask.tasks import Work
-from dc2.engines.dask.work import Key, chunk_failed
+from dc2.engines.dask.work import chunk_failed
 from dc2.errors import InputError, InputTypeError, ParameterError, SourceError
+
+if TYPE_CHECKING:
+    from dc2.engines.dask.passes import Pass
 
 __all__ = ["KINDS", "explain", "workers_died"]
 
@@ -19,34 +22,30 @@ CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 IN_WORDS_ALREADY = (InputError, InputTypeError, ParameterError)
 
 
-def explain(
-    error: BaseException, work: Work, stage: str, first_failed: Callable[[Sequence[Key]], Key | None]
-) -> None:
+def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[Any]], Any | None]) -> None:
     """Raise the error that says what happened to which chunk, unless `error` does so itself.
 
     Parameters
     ----------
     error : exception
         What a scheduler raised.
-    work : Work
+    work : Pass
         What it worked on.
-    stage : str
-        Name of the stage.
     first_failed : callable
-        Returns the first of some keys that cannot be computed, or None.
+        Returns the first of some delayed calls that cannot be computed, or None.
     """
     if isinstance(error, IN_WORDS_ALREADY):
         return
     if isinstance(error, CANCELLED):
         raise SourceError(
-            f"the work on the chunks ({stage}) was cancelled, or the Dask client was closed before it was done. "
+            f"the work on the chunks ({work.stage}) was cancelled, or the Dask client was closed before it was done. "
             "Connect a client and start again."
         ) from error
     # Chunks that Dask computes fail outside our tasks, and the error does not say which it was.
-    suspects = {key: batch.chunks[0] for key, batch in work.pairs if not batch.chunks[0].graph}
-    failed = first_failed(list(suspects)) if suspects else None
+    suspects = {call.key: batch.chunks[0] for call, batch in work.pairs if batch.left_to_dask}
+    failed = first_failed([call for call, _ in work.pairs if call.key in suspects]) if suspects else None
     if failed is not None:
-        raise chunk_failed(suspects[failed].number, error) from error
+        raise chunk_failed(suspects[failed.key].number, error) from error
 
 
 def workers_died(deadly: int | None, stage: str) -> SourceError:

@@ -1,20 +1,21 @@
-"""Hand work to whichever scheduler is active and take results in order."""
+"""Hand a pass to whichever scheduler is active and take results in order."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask.threaded
+import dask
 from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 
 from dc2.engines.dask.faults import KINDS, explain, workers_died
 from dc2.engines.dask.suspects import deadly_chunk, suspects
-from dc2.engines.dask.tasks import Work
-from dc2.engines.dask.work import Key
+
+if TYPE_CHECKING:
+    from dc2.engines.dask.passes import Pass
 
 __all__ = ["active_client", "n_threads", "results_in_order"]
 
@@ -35,53 +36,38 @@ def n_threads() -> int:
     return max(1, threads)
 
 
-def results_in_order(work: Work, keys: Sequence[Key], stage: str) -> Iterator[Any]:
-    """Yield the values of `keys` in order, as they become known; an error or an early close stops all work.
-
-    Parameters
-    ----------
-    work : Work
-        The tasks.
-    keys : sequence
-        What is asked of them.
-    stage : str
-        For errors.
-    """
+def results_in_order(work: Pass) -> Iterator[Any]:
+    """Yield the wanted results in order, as they become known; an error or an early close stops all work."""
     client = active_client()
-    return _computed(work, keys, stage) if client is None else _gathered(client, work, keys, stage)
+    return _computed(work) if client is None else _gathered(client, work)
 
 
-def _computed(work: Work, keys: Sequence[Key], stage: str) -> Iterator[Any]:
-    get = get_scheduler() or dask.threaded.get
-    graph = work.graph
-
-    def fails(key: Key) -> bool:
+def _computed(work: Pass) -> Iterator[Any]:
+    def fails(call: Any) -> bool:
         try:
-            get(graph, [key])
+            call.compute()
         except Exception:
             return True
         return False
 
     try:
-        results = deque(get(graph, list(keys)))
+        results = deque(dask.compute(*(call for call, _ in work.wanted)))
     except Exception as error:
-        explain(error, work, stage, lambda some: next(filter(fails, some), None))
+        explain(error, work, lambda calls: next(filter(fails, calls), None))
         raise
     while results:
         yield results.popleft()
 
 
-def _gathered(client: Any, work: Work, keys: Sequence[Key], stage: str) -> Iterator[Any]:
+def _gathered(client: Any, work: Pass) -> Iterator[Any]:
     from distributed import KilledWorker, as_completed, wait
 
-    graph = work.placed(client)
-
-    def first_failed(some: Sequence[Key]) -> Key | None:
+    def first_failed(calls: Sequence[Any]) -> Any | None:
         # The scheduler remembers what failed as long as our futures live, so this answers at once.
-        asked = client.get(graph, list(some), sync=False)
-        return next((future.key for future in as_completed(asked) if future.status == "error"), None)
+        asked = dict(zip(client.compute(list(calls)), calls, strict=True))
+        return next((asked[future] for future in as_completed(asked) if future.status == "error"), None)
 
-    futures = deque(client.get(graph, list(keys), sync=False))
+    futures = deque(client.compute([call for call, _ in work.wanted]))
     try:
         while futures:
             wait(futures[0])
@@ -94,12 +80,12 @@ def _gathered(client: Any, work: Work, keys: Sequence[Key], stage: str) -> Itera
             except KilledWorker as error:
                 tried = suspects(client, work)
                 client.cancel(list(futures))
-                raise workers_died(deadly_chunk(client, work, tried), stage) from error
+                raise workers_died(deadly_chunk(client, work, tried), work.stage) from error
             for _ in ready:
                 futures.popleft()
             yield from results
     except KINDS as error:
-        explain(error, work, stage, first_failed)
+        explain(error, work, first_failed)
         raise
     finally:
         if futures and client.status == "running":

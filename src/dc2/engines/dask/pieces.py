@@ -6,6 +6,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 
 from dc2.errors import InputError, InputTypeError
 
@@ -22,9 +23,10 @@ def pieces_of_array(array: da.Array) -> da.Array:
             f"Expected 2D array, got {array.ndim}D array instead (shape {array.shape}). Reshape your data: rows and "
             "columns are needed."
         )
-    if not isinstance(array._meta, np.ndarray):
+    kind = type(meta_from_array(array))
+    if not issubclass(kind, np.ndarray):
         raise InputTypeError(
-            f"X is a dask array of {type(array._meta).__module__}.{type(array._meta).__name__} chunks, but NumPy "
+            f"X is a dask array of {kind.__module__}.{kind.__name__} chunks, but NumPy "
             "chunks are needed. Convert them, for instance with X.map_blocks(numpy.asarray)."
         )
     if array.numblocks[1] != 1:

@@ -10,12 +10,13 @@ import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
+from dask.dataframe.dispatch import make_meta
 from dask.utils import is_dataframe_like
 from numpy.typing import NDArray
 
 from dc2.engines.base import Progress
+from dc2.engines.dask.chunks import Chunks
 from dc2.engines.dask.engine import DaskEngine, run_job
-from dc2.engines.dask.graph import ChunkGraph
 from dc2.engines.dask.pieces import pieces_of_array, pieces_of_frame, rows_of_chunks, weighed_pieces
 from dc2.engines.dask.reader import Reader
 from dc2.engines.dask.work import Job, count_rows
@@ -66,7 +67,7 @@ class DaskSource:
         """Number of rows of each chunk."""
         counts = rows_of_chunks(self._pieces)
         if counts is None:
-            counted = run_job(Job(count_rows, None, None), self.graph, None, "count")
+            counted = run_job(Job(count_rows, None, None), self.chunks, None, "count")
             counts = tuple(count for _, results in counted for count in results)
         if sum(counts) == 0:
             raise InputError(
@@ -75,9 +76,9 @@ class DaskSource:
         return counts
 
     @cached_property
-    def graph(self) -> ChunkGraph:
+    def chunks(self) -> Chunks:
         """How chunks are computed; made once for all passes."""
-        return ChunkGraph(self._pieces)
+        return Chunks(self._pieces)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Bring the rows here, chunk by chunk, and cut them into blocks."""
@@ -145,7 +146,7 @@ def dask_source(
     *,
     columns: Sequence[Any] | None = None,
     drop: Sequence[Any] | None = None,
-    weight: Any = None,
+    sample_weight: Any = None,
     extra: Sequence[str] = (),
 ) -> DaskSource:
     """Return the source for a Dask array or data frame.
@@ -156,7 +157,7 @@ def dask_source(
         The rows.
     columns, drop, extra
         As for `dc2.sources.as_source`.
-    weight : str, dask array, dask series or array-like, optional
+    sample_weight : str, dask array, dask series or array-like, optional
         Weights of the rows, or the name of the column that holds them.
 
     Examples
@@ -166,7 +167,7 @@ def dask_source(
     >>> source.row_counts, source.dtype
     ((400, 400, 200), dtype('float32'))
     """
-    name = weight if isinstance(weight, str) else None
+    name = sample_weight if isinstance(sample_weight, str) else None
     if isinstance(data, da.Array):
         if name is not None or extra:
             raise InputTypeError(
@@ -178,8 +179,9 @@ def dask_source(
             check_numeric_array(np.empty((0, data.shape[1]), data.dtype), 0), columns, drop
         )
     elif is_dataframe_like(data):
-        named = has_text_names(data._meta)
-        frame = as_frame(data._meta)
+        empty = make_meta(data)
+        named = has_text_names(empty)
+        frame = as_frame(empty)
         assert frame is not None
         layout = FrameLayout(frame.schema, columns, drop, name, extra)
         needed = [column for column in data.columns if str(column) in layout.needed_columns]
@@ -190,8 +192,9 @@ def dask_source(
             "have rows and columns. A bag or delayed values become one with to_dataframe or dask.array.from_delayed."
         )
     source = DaskSource(pieces, Reader(layout), named)
-    if weight is None or name is not None:
+    if sample_weight is None or name is not None:
         return source
-    if not dask.is_dask_collection(weight):
-        weight = da.from_array(check_weights(weight, source.n_rows), chunks=(source.row_counts,))
-    return DaskSource(weighed_pieces(pieces, weight), Reader(layout, weighed=True), named)
+    if not dask.is_dask_collection(sample_weight):
+        weights = check_weights(sample_weight, source.n_rows)
+        sample_weight = da.from_array(weights, chunks=(source.row_counts,))
+    return DaskSource(weighed_pieces(pieces, sample_weight), Reader(layout, weighed=True), named)

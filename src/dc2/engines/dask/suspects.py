@@ -6,12 +6,13 @@ A chunk that is alone on the cluster and kills again has no neighbour that could
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dc2.engines.dask.tasks import Work
-from dc2.engines.dask.work import Batch, Chunk, Key
+from dc2.engines.dask.work import Chunk, Key
+
+if TYPE_CHECKING:
+    from dc2.engines.dask.passes import Pass
 
 __all__ = ["deadly_chunk", "suspects"]
 
@@ -22,33 +23,34 @@ MOST_SUSPECTS = 32
 """Batches that are tried. The deadly one was there at every death, so it is among the first; this bounds the time."""
 
 
-def suspects(client: Any, work: Work) -> list[tuple[Chunk, Batch]]:
+def suspects(client: Any, work: Pass) -> list[Chunk]:
     """Return the chunks that workers which died had been given, those with most deaths first.
 
     Parameters
     ----------
     client : distributed.Client
         Its scheduler counts the deaths as long as it knows the tasks: they must not be cancelled yet.
-    work : Work
+    work : Pass
         The pass that failed.
     """
     deaths = _deaths_by_task(client)
-    involved = [
-        (max(deaths.get(task, 0) for task in {key, *work.needed(batch)}), batch) for key, batch in work.pairs
-    ]
+    involved = []
+    for call, batch in work.pairs:
+        tasks = {call.key} | (work.chunks.needed(batch.chunks[0]) if batch.left_to_dask else set())
+        involved.append((max(deaths.get(task, 0) for task in tasks), batch))
     involved.sort(key=lambda pair: -pair[0])
-    return [(chunk, batch) for count, batch in involved[:MOST_SUSPECTS] if count for chunk in batch.chunks]
+    return [chunk for count, batch in involved[:MOST_SUSPECTS] if count for chunk in batch.chunks]
 
 
-def deadly_chunk(client: Any, work: Work, tried: Sequence[tuple[Chunk, Batch]]) -> int | None:
+def deadly_chunk(client: Any, work: Pass, tried: Sequence[Chunk]) -> int | None:
     """Return the number of the first chunk that kills the workers though nothing of ours runs beside it, or None.
 
     Parameters
     ----------
     client : distributed.Client
-    work : Work
+    work : Pass
         The pass that failed; its futures must be cancelled.
-    tried : sequence of (Chunk, Batch)
+    tried : sequence of Chunk
         The suspects.
 
     Notes
@@ -59,7 +61,7 @@ def deadly_chunk(client: Any, work: Work, tried: Sequence[tuple[Chunk, Batch]]) 
         client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
     except TimeoutError:
         return None
-    return next((chunk.number for chunk, batch in tried if _kills(client, work, chunk, batch)), None)
+    return next((chunk.number for chunk in tried if _kills(client, work, chunk)), None)
 
 
 def _deaths_by_task(client: Any) -> dict[Key, int]:
@@ -70,11 +72,10 @@ def _deaths_by_task(client: Any) -> dict[Key, int]:
     return deaths
 
 
-def _kills(client: Any, work: Work, chunk: Chunk, batch: Batch) -> bool:
+def _kills(client: Any, work: Pass, chunk: Chunk) -> bool:
     from distributed import KilledWorker, wait
 
-    key = f"dc2-alone-{uuid.uuid4().hex}"
-    (future,) = client.get(work.alone(key, chunk, batch), [key], sync=False)
+    future = client.compute(work.alone(chunk))
     while True:
         try:
             wait(future, timeout=SECONDS_BETWEEN_LOOKS)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dask
-from dask._task_spec import DataNode
 
 from dc2.engines.dask.reader import Reader
 from dc2.errors import SourceError
 
-__all__ = ["Batch", "Chunk", "Job", "chunk_failed", "count_rows", "join_results", "run_batch"]
+__all__ = ["Batch", "Chunk", "Job", "Key", "chunk_failed", "count_rows", "join_results", "run_batch"]
 
 Key = Hashable
-Graph = Mapping[Key, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,33 +30,30 @@ class Chunk:
         Global index of its first row.
     rows : int or None
         Number of its rows, where that is known.
-    graph : mapping
-        What is computed for this chunk alone. Empty where Dask itself computes the chunk and hands it over.
+    graph : mapping or None
+        What is computed for this chunk alone; None where Dask itself computes the chunk and hands it over.
     """
 
     number: int
     key: Key
     start: int
     rows: int | None
-    graph: Graph
+    graph: Mapping[Key, Any] | None
 
 
-@dataclass(frozen=True, eq=False)
 class Batch:
-    """Consecutive chunks that one task works on, one after the other.
+    """Consecutive chunks that one task works on, one after the other; or one chunk that Dask computes.
 
-    Attributes
-    ----------
-    chunks : tuple of Chunk
-    inputs : tuple of hashable
-        Names of what Dask hands over: literals that several chunks use, data that a worker holds, or the chunk.
-    held : bool
-        Whether the inputs are data that workers hold, so that the task had better go there.
+    Dask looks into dataclasses for things to compute, so this is none: its graphs are for the task itself.
     """
 
-    chunks: tuple[Chunk, ...]
-    inputs: tuple[Key, ...] = ()
-    held: bool = False
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = tuple(chunks)
+
+    @property
+    def left_to_dask(self) -> bool:
+        """Whether Dask computes the chunk."""
+        return self.chunks[0].graph is None
 
     @property
     def rows(self) -> int:
@@ -89,27 +84,27 @@ class Job:
         return results if self.merge is None or len(results) < 2 else [self.merge(results)]
 
 
-def run_batch(job: Job, batch: Batch, inputs: Sequence[Any]) -> list[Any]:
+def run_batch(job: Job, batch: Batch, piece: Any = None) -> list[Any]:
     """Work on the chunks of a batch, holding one at a time; empty ones are passed over."""
-    ready = {key: DataNode(key, value) for key, value in zip(batch.inputs, inputs, strict=True)}
     results: list[Any] = []
     for chunk in batch.chunks:
-        try:
-            piece = dask.get({**chunk.graph, **ready}, chunk.key)
-        except Exception as error:
-            raise chunk_failed(chunk.number, error) from error
+        if chunk.graph is not None:
+            try:
+                piece = dask.get(chunk.graph, chunk.key)
+            except Exception as error:
+                raise chunk_failed(chunk.number, error) from error
         if job.reader is None:
             results.append(job.function(piece))
             continue
         block = job.reader.block(piece, chunk.number, chunk.start, chunk.rows)
-        del piece
+        piece = None
         if len(block.X):
             results = job.joined([*results, job.function(block)])
         del block
     return results
 
 
-def join_results(job: Job, parts: Iterable[list[Any]]) -> list[Any]:
+def join_results(job: Job, parts: Sequence[list[Any]]) -> list[Any]:
     """Join the results of consecutive batches."""
     return job.joined([result for part in parts for result in part])
 

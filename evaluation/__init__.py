@@ -1,0 +1,1 @@
+"""The paper's whole evaluation: ``python -m evaluation``, from the root of the repository."""

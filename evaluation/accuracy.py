@@ -1,0 +1,71 @@
+"""Experiments 2 and 3: accuracy and time of K-means, RASP, KASP, rpfCluster+ and our defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dc2.metrics import contingency_table
+from evaluation.experiment import Experiment, Results, stopwatch
+from evaluation.fitted import Fitted, fit
+from evaluation.methods import default_rpf, kmeans, paper_rival, paper_rpf
+from evaluation.scores import score
+from evaluation.sets import PAPER_SETS, DataSet
+from evaluation.settings import Settings
+from evaluation.sweep import oracle, sweep_fit
+
+__all__ = ["ACCURACY", "METHODS", "SWEPT"]
+
+RESTARTS = {"K-means": 20, "K-means, 1 restart": 1}
+SWEPT = ("RASP", "KASP", "rpfCluster+(1)", "rpfCluster+(2)")
+METHODS = (*RESTARTS, *SWEPT, "dc2 defaults")
+
+
+def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
+    begin = {**data.describe(), "variant": variant, "seed": seed}
+    if variant in RESTARTS:
+        return {"accuracy": [begin | {"selection": "no labels"} | _kmeans(data, variant, seed)]}
+    fitted = fit(_model(variant, data, seed, settings), data)
+    rows = [begin | {"selection": "no labels"} | fitted.columns | fitted.scores(data)]
+    if variant not in SWEPT or data.scored_y is None:
+        return {"accuracy": rows}
+    chosen, swept = _search(fitted, data, settings)
+    return {"sweep": [begin | row for row in swept], "accuracy": rows + [begin | row for row in chosen]}
+
+
+def _kmeans(data: DataSet, variant: str, seed: int) -> dict[str, Any]:
+    model = kmeans(data, seed, RESTARTS[variant])
+    with stopwatch() as watch:
+        model.fit(data.X)
+    row: dict[str, Any] = {"seconds": watch.seconds}
+    if data.scored_y is not None:
+        row |= score(contingency_table(data.scored_y, model.labels_)) | {"floor": data.floor}
+    return row
+
+
+def _model(variant: str, data: DataSet, seed: int, settings: Settings) -> Any:
+    if variant == "dc2 defaults":
+        return default_rpf(data, seed, settings)
+    if variant in ("RASP", "KASP"):
+        return paper_rival(variant, data, seed, settings)
+    n_partitions = int(variant[-2])
+    return paper_rpf(data, seed, settings, n_partitions=n_partitions, n_jobs=settings.n_jobs)
+
+
+def _search(
+    fitted: Fitted, data: DataSet, settings: Settings
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows that true labels select, and those of all bandwidths."""
+    with stopwatch() as watch:
+        points = sweep_fit(fitted, data, settings)
+    determined = [point for point in points if not point.degenerate]
+    selected = [("oracle", oracle(points))]
+    if determined:
+        selected.append(("oracle, not degenerate", oracle(determined)))
+    chosen = [
+        {"selection": selection, "floor": data.floor, "sweep_seconds": watch.seconds} | point.columns
+        for selection, point in selected
+    ]
+    return chosen, [point.columns for point in points]
+
+
+ACCURACY = Experiment("accuracy", PAPER_SETS, METHODS, _work)

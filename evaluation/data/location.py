@@ -1,0 +1,40 @@
+"""Where data files lie: a folder given, the folder ``DC2_DATA`` names, or the user's cache."""
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+import pooch
+
+from dc2.errors import SourceError
+
+__all__ = ["DataNotFoundError", "Folder", "cache_folder", "find_file", "search_folders"]
+
+Folder: TypeAlias = str | os.PathLike[str]
+
+
+class DataNotFoundError(SourceError):
+    """A data file that is not on this machine and could not be downloaded; the message says where to put it."""
+
+
+def cache_folder() -> Path:
+    """Return the folder downloads go to: ``dc2`` in the platform's own place for caches."""
+    return Path(pooch.os_cache("dc2"))
+
+
+def search_folders(data_home: Folder | None) -> list[Path]:
+    """Return the folders to look in, in order; the last one is where a download goes."""
+    if data_home is not None:
+        return [Path(data_home).expanduser()]
+    named = os.environ.get("DC2_DATA")
+    return [*([Path(named).expanduser()] if named else []), cache_folder()]
+
+
+def find_file(names: tuple[str, ...], folders: list[Path]) -> Path | None:
+    """Return the first of `names`, plain or gzipped, that some folder holds."""
+    for folder in folders:
+        for name in names:
+            for path in (folder / name, folder / f"{name}.gz"):
+                if path.is_file():
+                    return path
+    return None

@@ -1,0 +1,44 @@
+"""Experiment 4: accuracy and time of rpfCluster+ by scheme and number of partitions, parallel and one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluation.experiment import Experiment, Results
+from evaluation.fitted import fit
+from evaluation.methods import paper_rpf
+from evaluation.sets import PAPER_SETS, DataSet
+from evaluation.settings import Settings
+from evaluation.sweep import oracle, sweep_fit
+
+__all__ = ["PARTITIONS", "SCHEMES"]
+
+# With one partition there is nothing to divide, so both schemes are the same.
+SCHEMES = ("projection 1", "projection 2", "projection 3", "sampling 2", "sampling 3")
+
+
+def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results:
+    divide, n_partitions = variant.split()
+    scheme: dict[str, Any] = {"divide": divide, "n_partitions": int(n_partitions)}
+    parallel = fit(paper_rpf(data, seed, settings, **scheme, n_jobs=settings.n_jobs), data)
+    sequential = fit(paper_rpf(data, seed, settings, **scheme, n_jobs=1), data)
+    begin = {**data.describe(), "variant": variant, "seed": seed, **scheme}
+    times = {
+        "seconds": parallel.seconds,
+        "seconds_sequential": sequential.seconds,
+        "compress_seconds": _compress_seconds(parallel.model),
+        "compress_seconds_sequential": _compress_seconds(sequential.model),
+    }
+    rows = [begin | {"selection": "no labels"} | parallel.columns | times | parallel.scores(data)]
+    if data.scored_y is not None:
+        best = oracle(sweep_fit(parallel, data, settings))
+        rows.append(begin | {"selection": "oracle", "floor": data.floor} | best.columns)
+    return {"partitions": rows}
+
+
+def _compress_seconds(model: Any) -> float:
+    """Return the seconds of the stages that partitions can make faster."""
+    return float(model.stage_seconds_["divide"] + model.stage_seconds_["compress"])
+
+
+PARTITIONS = Experiment("partitions", PAPER_SETS, SCHEMES, _work)

@@ -1,0 +1,87 @@
+"""All bandwidths of a kernel, each clustered by normalized cuts and scored, as the paper searches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from dc2 import RPFCluster, spectral_clustering
+from evaluation.fitted import Fitted
+from evaluation.methods import Similarity, similarity_of
+from evaluation.scores import score_signatures
+from evaluation.sets import DataSet
+from evaluation.settings import PAPER_TREES, Settings
+
+__all__ = ["SweepPoint", "oracle", "sweep", "sweep_fit"]
+
+_FEWEST_IN_PARALLEL = 500  # points: below, starting processes costs more than they save
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One bandwidth: whether it was degenerate (its eigenvectors not determined), and its scores."""
+
+    bandwidth: float
+    degenerate: bool
+    scores: dict[str, float]
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What a row of results says of it."""
+        return {"bandwidth": self.bandwidth, "degenerate": self.degenerate, **self.scores}
+
+
+def sweep(
+    similarity: Similarity,
+    bandwidths: Sequence[float],
+    n_clusters: int,
+    class_counts: NDArray[np.float64],
+    n_jobs: int | None = None,
+) -> list[SweepPoint]:
+    """Cluster points by every bandwidth and score by the classes that they stand for.
+
+    Parameters
+    ----------
+    similarity : callable
+        From a bandwidth to the similarity of all points.
+    bandwidths : sequence of float
+    n_clusters : int
+    class_counts : ndarray of shape (n_classes, n_points)
+        Rows of each class that each point stands for.
+    n_jobs : int, optional
+        Number of processes; None takes all cores.
+
+    Returns
+    -------
+    list of SweepPoint
+        In the order of the bandwidths.
+    """
+
+    def at(bandwidth: float, matrix: NDArray[np.float64]) -> SweepPoint:
+        found = spectral_clustering(matrix, n_clusters, assign="ncut", random_state=0)
+        return SweepPoint(bandwidth, found.degenerate, score_signatures(class_counts, found.labels))
+
+    workers = (n_jobs or -1) if class_counts.shape[1] >= _FEWEST_IN_PARALLEL else 1
+    points: list[SweepPoint] = Parallel(n_jobs=workers)(
+        delayed(at)(bandwidth, similarity(bandwidth)) for bandwidth in bandwidths
+    )
+    return points
+
+
+def sweep_fit(fitted: Fitted, data: DataSet, settings: Settings) -> list[SweepPoint]:
+    """Score every bandwidth of the paper on the signatures of a fit."""
+    assert data.scored_y is not None
+    betas = [beta / PAPER_TREES for beta in settings.betas]
+    bandwidths = betas if isinstance(fitted.model, RPFCluster) else settings.sigmas
+    counts = fitted.class_counts(data.scored_y)
+    return sweep(similarity_of(fitted.model), bandwidths, data.n_clusters, counts, settings.n_jobs)
+
+
+def oracle(points: Sequence[SweepPoint]) -> SweepPoint:
+    """Return the bandwidth that true labels select; of equal ones the first."""
+    return max(points, key=lambda point: point.scores["accuracy"])

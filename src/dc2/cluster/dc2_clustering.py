@@ -1,0 +1,193 @@
+"""DC2Clustering: the clusterer that needs no settings."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.cluster.base import SignatureClusterer
+from dc2.cluster.compressing import checked_plan, compress_by
+from dc2.cluster.fit import ClusterPlan, Compress
+from dc2.compress import Compressor
+from dc2.compress.auto import compress_automatically
+from dc2.conquer import SpectralConqueror, Wish
+from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
+from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
+from dc2.kernels import similarity_recipe
+from dc2.model_file import saved_model
+from dc2.random import RandomStateLike, seed_sequence
+
+__all__ = ["DC2Clustering"]
+
+
+@saved_model
+class DC2Clustering(SignatureClusterer):
+    """Clusters of any shape and number in 10^3 to 10^9 rows, without settings.
+
+    Rows are divided by random projections and compressed to signatures; every row ties the signatures that lie nearest
+    to it to each other; communities of that graph are the clusters, as many as persist over resolutions and come back
+    when rows are drawn anew. Every row takes the cluster of its signature. Rows that are few are not compressed: each
+    distinct one is a node of the graph.
+
+    Parameters
+    ----------
+    n_clusters : "auto", int, (low, high) or range, default="auto"
+        Number of clusters. "auto" takes what the data show, also 1, without an upper bound; a pair or a range bounds
+        the choice; a number is always met if so many distinct rows exist.
+    n_signatures : "auto" or int, default="auto"
+        Number of signatures. "auto" goes by distinct rows, columns and `n_clusters` alone: rows that are few are the
+        nodes themselves, and beyond that the number grows with rows and columns. A number is taken as it is.
+    similarity : {"ties", "rpf", "gaussian"} or an object such as ``Ties(n_ties=8)``, default="ties"
+        What makes two signatures alike. The graph of "ties" is conquered by communities; the kernels, which are dense
+        and for at most about 2000 signatures, by spectral clustering.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        With "cosine" only the direction of a row counts, as suits embeddings. A row of zeros has none and is refused.
+    scale : {None, "standard", "robust"}, default=None
+        Scaling of columns: by mean and standard deviation, or by median and quartile distance.
+    compressor : Compressor or None, default=None
+        How rows become signatures; None is ``Compressor()``. What it shares with this class is set here.
+    n_jobs : int, optional
+        Number of threads; None takes all cores. The result does not depend on it.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything.
+    verbose : int or callable, default=0
+        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,), int32
+        The cluster of each training row; for rows in memory only. Cluster 0 is the heaviest.
+    n_clusters_ : int
+        The number of clusters found.
+    layers_ : list of ndarray of shape (n_signatures,), int32
+        Every partition that persists, finest first; each cluster of one lies within one of the next. ``labels_`` comes
+        from one of them, number ``layer_``.
+    cluster_tree_ : list of ndarray
+        For each layer but the last, the cluster of the next layer that each of its clusters lies in.
+    resolution_path_ : dict of arrays
+        What was considered: "resolution", the number of clusters there, how well it came back, and its score.
+    signatures_ : Signatures
+        Points, weights and spread.
+    signature_labels_ : ndarray of shape (n_signatures,), int32
+        The cluster of each signature.
+    similarity_ : TieSimilarity
+        The graph: ``similarity_.matrix()`` is sparse.
+    distortion_ : float
+        Mean squared distance of a row to its signature.
+    stage_seconds_ : dict
+        Seconds spent to divide, compress, conquer and populate.
+    n_features_in_, feature_names_in_, n_rows_in_
+
+    Notes
+    -----
+    Two passes over the rows (one and a sample if they lie in memory). No step costs the square of the signatures.
+    The same labels for any number of threads, size of blocks, layout of files and engine.
+
+    Where rows are the nodes the model holds them; `save` then writes them to the file. Give `n_signatures` to keep
+    averages only.
+
+    References
+    ----------
+    Wang, Bian, Liu, Yan: DC²: A Divide-and-conquer Algorithm for Large-scale Kernel Learning with Application to
+    Clustering.
+    Traag, Waltman, van Eck: From Louvain to Leiden: guaranteeing well-connected communities. Scientific Reports 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from dc2 import DC2Clustering, clustering_accuracy
+    >>> X, y = make_moons(20_000, noise=0.05, random_state=0)
+    >>> model = DC2Clustering(random_state=0).fit(X)
+    >>> model.n_clusters_, clustering_accuracy(y, model.labels_) > 0.99
+    (2, True)
+
+    Rows that are all the same are one cluster:
+
+    >>> DC2Clustering().fit_predict([[1.0, 2.0]] * 3).tolist()
+    [0, 0, 0]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] | tuple[int, int] | range = "auto",
+        *,
+        n_signatures: int | Literal["auto"] = "auto",
+        similarity: Any = "ties",
+        metric: Literal["euclidean", "cosine"] = "euclidean",
+        scale: Literal["standard", "robust"] | None = None,
+        compressor: Compressor | None = None,
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        random_state: RandomStateLike = None,
+        verbose: Verbose = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_signatures = n_signatures
+        self.similarity = similarity
+        self.metric = metric
+        self.scale = scale
+        self.compressor = compressor
+        self.n_jobs = n_jobs
+        self.block_bytes = block_bytes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _plan(self) -> ClusterPlan:
+        wish = Wish.of(self.n_clusters)
+        compress, one_tree = self._compress(wish)
+        similarity = similarity_recipe(self.similarity)
+        check_has_rows_to_tie(similarity, one_tree)
+        return ClusterPlan(
+            owner=type(self).__name__,
+            compress=compress,
+            similarity=similarity,
+            conqueror=SpectralConqueror(),
+            wish=wish,
+            options=RunOptions.of(self),
+            seeds=seed_sequence(self.random_state),
+        )
+
+    def _compress(self, wish: Wish) -> tuple[Compress, bool]:
+        automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"
+        if not automatic:
+            check_enough_signatures(self.n_signatures, wish)
+        plan = checked_plan(self)
+        return (compress_automatically(plan, wish.low) if automatic else compress_by(plan)), plan.one_tree
+
+    def recluster(
+        self,
+        n_clusters: int | Literal["auto"] | tuple[int, int] | range | None = None,
+        *,
+        layer: int | None = None,
+    ) -> Self:
+        """Choose other clusters, without the rows: in a fraction of the time of a fit, also on a loaded model.
+
+        Parameters
+        ----------
+        n_clusters : int, "auto", (low, high), range or None
+            None keeps what was asked for last.
+        layer : int, optional
+            Instead of a number: take this one of ``layers_``, as it is.
+
+        Returns
+        -------
+        self
+            ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are.
+        """
+        return self._reconquer(n_clusters, layer=layer)
+
+    def labels_of_layer(self, layer: int) -> NDArray[np.int32]:
+        """Return the clusters of one of ``layers_``: of rows, where these are in memory, else of signatures.
+
+        Parameters
+        ----------
+        layer : int
+            Its number; 0 is the finest.
+        """
+        record = self._fitted()
+        labels = self.layers_[layer]
+        return labels if record.ids is None else record.of_id(labels)[record.ids]

@@ -1,0 +1,136 @@
+"""Text with separators: CSV and TSV."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dc2.errors import ParameterError, SourceError
+from dc2.sources.found import FoundFile, import_pyarrow
+
+__all__ = ["Csv", "CsvOptions"]
+
+BLOCK_BYTES = 2**22
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How text files are to be read where they are not as most are.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        The sign between columns. By default a comma, and in .tsv files a tab.
+    header : bool
+        Whether the first line holds the names of the columns; else they are called x0, x1, ...
+
+    Examples
+    --------
+    >>> CsvOptions(delimiter=";")
+    CsvOptions(delimiter=';', header=True)
+    """
+
+    delimiter: str | None = None
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise ParameterError(f"delimiter should be one character, such as ';'; got {self.delimiter!r}.")
+
+
+@dataclass(frozen=True)
+class Csv:
+    """Named columns without types: all numbers are taken as float64, and what only travels as text.
+
+    The whole file is one unit.
+    """
+
+    separator: str = ","
+    options: CsvOptions = CsvOptions()
+    name: str = "csv"
+    named_columns: bool = True
+
+    def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
+        """Infer the columns from the first rows."""
+        arrow = import_pyarrow()
+        with self._open(file) as reader:
+            schema = reader.schema
+        names = [self._outside(name) for name in schema.names]
+        if self.options.header:
+            self._check_header(names, file.path)
+        types = [
+            arrow.string() if name in travelling else _widest(arrow, field.type)
+            for name, field in zip(names, schema, strict=True)
+        ]
+        return arrow.schema(list(zip(names, types, strict=True))), None
+
+    def read(
+        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
+    ) -> Iterator[Any]:
+        """Yield a table for some megabytes of text at a time."""
+        table = import_pyarrow().Table
+        with self._open(file, fields) as reader:
+            for batch in reader:
+                yield table.from_batches([batch]).rename_columns([field.name for field in fields])
+
+    def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
+        """Give the file as one part: where a line begins is known only to who reads all before it."""
+        yield range(1), None
+
+    def _open(self, file: FoundFile, fields: Sequence[Any] = ()) -> Any:
+        csv = import_pyarrow("csv")
+        names = [self._inside(field.name) for field in fields]
+        return csv.open_csv(
+            file.open_stream(),
+            # Without threads, which gain nothing here, errors name their line.
+            read_options=csv.ReadOptions(
+                use_threads=False,
+                block_size=BLOCK_BYTES,
+                autogenerate_column_names=not self.options.header,
+            ),
+            parse_options=csv.ParseOptions(delimiter=self._delimiter),
+            convert_options=csv.ConvertOptions(
+                include_columns=names,
+                column_types={name: field.type for name, field in zip(names, fields, strict=True)},
+            ),
+        )
+
+    @property
+    def _delimiter(self) -> str:
+        return self.options.delimiter or self.separator
+
+    def _outside(self, name: str) -> str:
+        """Return our name of a column: Arrow calls those without one f0, f1, ..."""
+        return name if self.options.header else f"x{name[1:]}"
+
+    def _inside(self, name: str) -> str:
+        return name if self.options.header else f"f{name[1:]}"
+
+    def _check_header(self, names: Sequence[str], path: str) -> None:
+        other = next((sign for sign in ",;\t|" if len(names) == 1 and sign in names[0]), None)
+        if other is not None:
+            raise SourceError(
+                f"{path!r} seems to separate its columns by {other!r}, but {self._delimiter!r} is expected. "
+                f"Read it with dc2.as_source(path, csv=dc2.CsvOptions(delimiter={other!r}))."
+            )
+        if "" in names:
+            raise SourceError(
+                f"Column {list(names).index('') + 1} of {path!r} has no name: often it is the index of a pandas frame, "
+                "which would be clustered like any other column. Write the file with index=False, or name the column."
+            )
+        if list(names) == [str(index) for index in range(len(names))]:
+            return  # what pandas writes for columns without names
+        try:
+            [float(name) for name in names]
+        except ValueError:
+            return
+        raise SourceError(
+            f"The first line of {path!r} holds only numbers ({self._delimiter.join(names)[:60]}), so its columns have "
+            "no names. Add a line with them, or read it with dc2.as_source(path, csv=dc2.CsvOptions(header=False))."
+        )
+
+
+def _widest(arrow: Any, type_: Any) -> Any:
+    """Return float64 for integers and for columns that begin empty, since later values may be any number."""
+    return arrow.float64() if arrow.types.is_integer(type_) or arrow.types.is_null(type_) else type_
