@@ -197,6 +197,7 @@ def test_what_contradicts_itself_is_refused(
         lambda header: fields(header).pop("conquest"),
         lambda header: fields(header).update(conquest=None),
         lambda header: fields(header).update(similarity=3),
+        lambda header: fields(header).update(similarity=fields(header)["signatures"]),
         lambda header: fields(header).update(similarity=fields(header)["columns"]),
         lambda header: fields(header).update(router=fields(header)["signatures"]),
         lambda header: fields(header).update(seed=None),

@@ -47,6 +47,8 @@ class ClusterOptions:
             "--report", metavar="FILE", help="Write a report here (.html), to be read in a browser."
         ),
     ] = None
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)

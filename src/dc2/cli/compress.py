@@ -30,6 +30,8 @@ class CompressOptions:
         Path | None,
         typer.Option("--model", metavar="FILE", help="Save the Compressor here (.dc2), for Python."),
     ] = None
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     weight: options.Weight = None

@@ -12,6 +12,7 @@ __all__ = [
     "Columns",
     "Data",
     "Debug",
+    "Delimiter",
     "Drop",
     "Engine",
     "EngineOption",
@@ -23,6 +24,7 @@ __all__ = [
     "Metric",
     "MetricOption",
     "ModelFile",
+    "NoHeader",
     "RowIds",
     "Scale",
     "ScaleOption",
@@ -67,8 +69,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="Parquet, Arrow, CSV (also .csv.gz) or .npy files; folders, 'globs/*.parquet' and addresses such as "
-        "s3://bucket/*.parquet too. All have the same columns.",
+        help="Parquet, Arrow, CSV, TSV, JSON lines (.jsonl), these also packed (.gz, .zst), or .npy files; folders, "
+        "'globs/*.parquet' and addresses such as s3://bucket/*.parquet; - for standard input. All have the same "
+        "columns.",
     ),
 ]
 ModelFile = Annotated[
@@ -82,6 +85,20 @@ LabelsFile = Annotated[
         metavar="FILE",
         show_default=False,
         help="Where to write a label per row, in order: .parquet, .arrow, .csv, .csv.gz or .npy.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What separates the columns of CSV files, such as ';' or tab. A comma, if not given; in .tsv a tab.",
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."
     ),
 ]
 Columns = Annotated[
