@@ -19,11 +19,11 @@ import dc2
 from dc2 import KASP, RASP, Compressor, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
 from dc2.facts.fitted import FittedClusters
-from dc2.facts.quality import radius, weighted_silhouette
 from dc2.report import write_report
 from dc2.report.html import Cell, Html, join, table, tag
 from dc2.report.numbers import number, percent, seconds
 from dc2.report.png import png_of_levels
+from dc2.facts.quality import radius, weighted_silhouette
 from dc2.report.sections.settings import command_line, python_snippet
 from dc2.report.svg import Mark, Series, chart
 
