@@ -1,131 +1,126 @@
-"""How good the clusters are, beside what people use today: a table by set, ranks and means, quality against seconds.
+"""How good the clusters are, beside what people use today, on eight kinds of data.
 
-Run ``python benchmarks/quality.py [--quick] [--fresh] [--again NAME]``. Scores go to results/quality.csv row by
-row, so that a run that was broken off goes on where it was; the page docs/quality.md is written from that file.
---quick takes small sets and writes no page.
+Run ``python benchmarks/quality.py``, or a piece of it, such as ``--sets moons iris --methods KMeans Leiden --seeds 0
+1``. What is measured goes to results/quality.jsonl line by line and is not measured again; docs/measured/quality.md
+is rebuilt from that file after each run, and by ``--tables-only`` without one.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import platform
 import warnings
+from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import machine
 from numpy.typing import NDArray
-from quality_data import SEEDS, Case, cases
-from quality_methods import Method, Outcome, methods
-from quality_report import write_page
-
-from dc2.metrics import accuracy_from_table, adjusted_rand_from_table, contingency_table, nmi_from_table
+from quality_data import KINDS, Case, cases
+from quality_methods import Method, methods
+from quality_report import write_tables
+from quality_scores import n_classes, scores
+from quality_store import Store
 
 ROOT = Path(__file__).parents[1]
-COLUMNS = ("set", "group", "rows", "columns", "labelling", "k", "seed", "method", "ari", "nmi", "accuracy", "seconds",
-           "k_found", "left_out")  # fmt: skip
-Row = dict[str, Any]
+SEEDS = (0, 1, 2, 3, 4)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="small sets, one seed, no page")
-    parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has measured")
-    parser.add_argument("--again", metavar="NAME", help="measure methods anew whose name starts so")
-    parser.add_argument("--group", help="only sets of one group, such as generated")
-    parser.add_argument("--page-only", action="store_true", help="write the page from what is there")
-    arguments = parser.parse_args()
-    store = ROOT / "results" / ("quality-quick.csv" if arguments.quick else "quality.csv")
-    if not arguments.page_only:
-        rows = Store(store, fresh=arguments.fresh, without=arguments.again)
-        chosen = [case for case in cases(arguments.quick) if arguments.group in (None, case.group)]
-        for seed in SEEDS:  # every set once, before any a second time
-            for case in chosen:
-                if seed in case.seeds:
-                    run_case(case, seed, rows)
-    if not arguments.quick:
-        write_page(Store(store).rows, ROOT / "docs" / "quality.md")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="only these sets")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), help="only sets of these kinds")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these methods")
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="0 to 4")
+    parser.add_argument("--again", action="store_true", help="measure anew what is chosen")
+    parser.add_argument("--tables-only", action="store_true", help="write the tables from what is there")
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "quality.jsonl")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "docs" / "measured", help="folder of the tables"
+    )
+    given = parser.parse_args()
+    store = Store(given.results)
+    if not given.tables_only:
+        known = {method.name: method for method in methods()}
+        chosen = [known[_known(name, known)] for name in given.methods or known]
+        available = {case.name: case for case in cases()}
+        sets = [available[_known(name, available)] for name in given.sets or available]
+        sets = [case for case in sets if given.kinds is None or case.kind in given.kinds]
+        about = {"machine": machine(), "python": platform.python_version()}
+        for seed in given.seeds:  # every set once, before any a second time
+            for case in sets:
+                run_case(case, seed, chosen, store, given.again, about)
+    write_tables(store.rows, given.output)
 
 
-class Store:
-    """Rows of results in a CSV file."""
-
-    def __init__(self, path: Path, fresh: bool = False, without: str | None = None) -> None:
-        self.path = path
-        self.rows: list[Row] = []
-        if path.exists() and not fresh:
-            with path.open(newline="") as file:
-                self.rows = list(csv.DictReader(file))
-        if without is not None:
-            self.rows = [row for row in self.rows if not row["method"].startswith(without)]
-        path.parent.mkdir(exist_ok=True)
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerows(self.rows)
-        self._known = {self._key(row) for row in self.rows}
-
-    @staticmethod
-    def _key(row: Row) -> tuple[str, ...]:
-        return tuple(str(row[name]) for name in ("set", "k", "seed", "method"))
-
-    def knows(self, **key: Any) -> bool:
-        return self._key(key) in self._known
-
-    def add(self, rows: list[Row]) -> None:
-        with self.path.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS, restval="").writerows(rows)
-        self.rows += rows
+def _known(name: str, known: Collection[str]) -> str:
+    if name not in known:
+        raise SystemExit(f"{name!r} is unknown; choose from {', '.join(map(repr, known))}.")
+    return name
 
 
-def run_case(case: Case, seed: int, store: Store) -> None:
+def run_case(
+    case: Case, seed: int, chosen: list[Method], store: Store, again: bool, about: dict[str, str]
+) -> None:
     """Run every method on one set that is not in the store yet."""
+    chosen = [
+        method
+        for method in chosen
+        if (method.finds_k or case.kind != "none")  # to be told k=1 is no task
+        and (seed == 0 or case.drawn or method.random)  # else it would be the same again
+        and (again or not store.knows(set=case.name, seed=seed, method=method.name, labelling=0))
+    ]
+    if not chosen:
+        return
     X, labellings = case.load(seed)
     n, d = X.shape
-    for k in sorted({n_classes(y) for y in labellings}):
-        same_k = [(number, y) for number, y in enumerate(labellings) if n_classes(y) == k]
-        for method in methods():
-            if store.knows(set=case.name, k=k, seed=seed, method=method.name):
-                continue
-            about = {"set": case.name, "group": case.group, "rows": n, "columns": d, "k": k, "seed": seed}
-            about["method"] = method.name
-            reason = method.left_out(n, d, k)
-            if reason is not None:
-                store.add([about | {"labelling": number, "left_out": reason} for number, _ in same_k])
-                continue
-            outcome = run(method, X, k, seed)
-            measured = {"seconds": f"{outcome.seconds:.3f}", "k_found": outcome.n_clusters}
-            scored = [about | measured | {"labelling": number} | scores(y, outcome) for number, y in same_k]
-            store.add(scored)
-            best = max(float(row["ari"]) for row in scored)
-            print(
-                f"{case.name:20s} k={k:<3d} {method.name:25s} ARI {best:.3f}  {outcome.seconds:6.2f} s",
-                flush=True,
-            )
+    set_columns = {"set": case.name, "kind": case.kind, "rows": n, "columns": d, "seed": seed}
+    for method in chosen:
+        row = set_columns | {"method": method.name, "date": datetime.now(UTC).strftime("%Y-%m-%d"), **about}
+        measured = [
+            row | {"labelling": number, "k": n_classes(y)} | result
+            for number, y, result in _results(method, X, labellings, seed)
+        ]
+        store.add(sorted(measured, key=lambda one: -one["labelling"]))  # the first says that all are there
+        best = max(one.get("ari", -1.0) for one in measured)
+        seconds = measured[0].get("seconds", 0.0)
+        print(f"{case.name:22s} seed {seed} {method.name:25s} ARI {best:6.3f} {seconds:7.2f} s", flush=True)
 
 
-def run(method: Method, X: NDArray[Any], k: int, seed: int) -> Outcome:
+def _results(
+    method: Method, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int
+) -> list[tuple[int, NDArray[Any], dict[str, Any]]]:
+    """Return the scores by each labelling; methods that are told a number of clusters run once for each number."""
+    outcomes: dict[int, Any] = {}
+    results = []
+    for number, y in enumerate(labellings):
+        k = 0 if method.finds_k else n_classes(y)
+        reason = method.left_out(*X.shape, k)
+        if reason is not None:
+            results.append((number, y, {"left_out": reason}))
+            continue
+        if k not in outcomes:
+            outcomes[k] = _run(method, X, k, seed)
+        outcome = outcomes[k]
+        results.append((number, y, {"seconds": round(outcome.seconds, 3)} | scores(y, outcome.labels)))
+    return results
+
+
+_warm: set[tuple[str, str]] = set()
+
+
+def _run(method: Method, X: NDArray[Any], k: int, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peers warn of graphs in pieces and of steps that ran out
+        if method.compiled and (method.name, X.dtype.str) not in _warm:
+            few = np.random.default_rng(0).normal(size=(500, X.shape[1])).astype(X.dtype)
+            method.run(few, k, seed)
+            _warm.add((method.name, X.dtype.str))
         return method.run(X, k, seed)
-
-
-def scores(y: NDArray[Any], outcome: Outcome) -> Row:
-    """Score the labels, or the best of several, without the rows that are marked as noise."""
-    kept = y > 0
-    tables = [contingency_table(y[kept], labels[kept]) for labels in outcome.labels]
-    best = max(tables, key=adjusted_rand_from_table)
-    return {
-        "ari": f"{adjusted_rand_from_table(best):.4f}",
-        "nmi": f"{nmi_from_table(best):.4f}",
-        "accuracy": f"{accuracy_from_table(best):.5f}",
-    }
-
-
-def n_classes(y: NDArray[Any]) -> int:
-    return len(np.unique(y[y > 0]))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The clusterers compared, each at settings its documentation recommends, and where each is not run."""
+"""The clusterers compared: ours, those that are told the number of clusters, and those that find it themselves."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,88 +12,154 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import HDBSCAN, Birch, KMeans, MiniBatchKMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import kneighbors_graph
 
 from dc2 import KASP, RASP, RPFCluster
 
-Labels = NDArray[np.int32]
+try:
+    from dc2 import DC2Clustering
+except ImportError:
+    DC2Clustering = None
+
+Labels = NDArray[np.int32]  # negative: noise
 ORACLE_BANDWIDTHS = (0.0125, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
-OTHER_POPULATE = "nearest" if RPFCluster().populate == "leaf" else "leaf"
 RESTARTS_UP_TO = 1_000_000  # numbers in X; beyond, one start of K-means, as is its default
+NEIGHBOURS = 15  # of the graph for Leiden, as UMAP and EVoC have
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Labels to score (the best of several is taken), the seconds they took, and the number of clusters found."""
+    """Labels to score (the best of several is taken), and the seconds they took."""
 
     labels: list[Labels]
     seconds: float
-    n_clusters: int
 
 
 Run = Callable[[NDArray[Any], int, int], Outcome]  # rows, number of clusters, seed
+Reason = Callable[[int, int, int], str | None]  # of rows, columns, clusters
 
 
 @dataclass(frozen=True)
 class Method:
-    """A clusterer, and why it is left out for some data (None where it is not)."""
+    """A clusterer.
+
+    Attributes
+    ----------
+    name : str
+    run : callable
+        From rows, a number of clusters and a seed to labels.
+    left_out : callable
+        Why it is not run on so many rows and columns; None where it is.
+    finds_k : bool
+        Whether it is not told the number of clusters.
+    random : bool
+        Whether its answer depends on the seed.
+    compiled : bool
+        Whether it is compiled when it first runs, which is not timed.
+    """
 
     name: str
     run: Run
-    left_out: Callable[[int, int, int], str | None] = lambda n, d, k: None
+    left_out: Reason = lambda n, d, k: None
+    finds_k: bool = False
+    random: bool = True
+    compiled: bool = False
 
 
 def methods() -> list[Method]:
-    """Ours first."""
-    return [
+    """Return all methods, ours first."""
+    return [*_ours(), *_told(), *_finding()]
+
+
+def _ours() -> list[Method]:
+    ours = [
         Method("RPFCluster", fits(lambda X, k, seed: RPFCluster(k, random_state=seed))),
         Method(
-            f"RPFCluster, {OTHER_POPULATE}",
-            fits(lambda X, k, seed: RPFCluster(k, populate=OTHER_POPULATE, random_state=seed)),
-            small_only,
+            "RPFCluster, auto k",
+            fits(lambda X, k, seed: RPFCluster("auto", random_state=seed)),
+            finds_k=True,
         ),
+        Method("RPFCluster, oracle b", oracle, rows_below(1_000_000)),
         Method(
-            "RPFCluster, b=0.05",
-            fits(lambda X, k, seed: RPFCluster(k, bandwidth=0.05, random_state=seed)),
-            small_only,
+            "RPFCluster, paper",
+            fits(lambda X, k, seed: RPFCluster.paper(k, bandwidth=0.05, random_state=seed)),
         ),
+    ]
+    if DC2Clustering is None:
+        return ours
+    return [
+        Method("DC2Clustering, k given", fits(lambda X, k, seed: DC2Clustering(k, random_state=seed))),
         Method(
-            "RPFCluster, ties",
-            fits(lambda X, k, seed: RPFCluster(k, similarity="ties", random_state=seed)),
-            lambda n, d, k: None if n >= 30_000 else "ties need many rows per signature",
+            "DC2Clustering", fits(lambda X, k, seed: DC2Clustering("auto", random_state=seed)), finds_k=True
         ),
-        Method("RPFCluster, auto k", fits(lambda X, k, seed: RPFCluster("auto", random_state=seed))),
-        Method("RPFCluster, oracle b", oracle),
-        Method("RPFCluster, paper", fits(paper)),
+        *ours,
+    ]
+
+
+def _told() -> list[Method]:
+    return [
         Method("KMeans", fits(kmeans)),
-        Method("MiniBatchKMeans", fits(minibatch), work_below("its steps", 2e6, lambda n, d, k: n)),
+        Method(
+            "MiniBatchKMeans",
+            fits(lambda X, k, seed: MiniBatchKMeans(k, n_init=10, random_state=seed)),
+            rows_below(2_000_000),
+        ),
         Method(
             "GaussianMixture",
             fits(mixture),
-            work_below("EM", 1.0, lambda n, d, k: max(n / 3e5, n * d * d * k / 1e9)),
+            work_below(1.0, lambda n, d, k: max(n / 3e5, n * d * d * k / 1e9)),
         ),
-        Method("SpectralClustering, rbf", scaled(spectral_rbf), n_by_n(5_500)),
-        Method("SpectralClustering, nn", scaled(spectral_nn), n_by_n(20_000)),
-        Method("Birch", scaled(birch), work_below("its tree", 2.5e5, lambda n, d, k: n * d)),
-        Method("HDBSCAN", scaled(hdbscan), work_below("its distances", 1e9, lambda n, d, k: n * n * d)),
-        Method("genieclust", fits(genie), work_below("its distances", 1e11, lambda n, d, k: n * n * d)),
+        Method("SpectralClustering, rbf", scaled(spectral_rbf), rows_below(5_500)),
+        Method("SpectralClustering, nn", scaled(spectral_nn), rows_below(20_000)),
         Method(
-            "KASP",
-            fits(lambda X, k, seed: KASP(k, random_state=seed)),
-            rows_below("K-means of 1000", 20_000),
+            "Birch",
+            scaled(lambda X, k, seed: Birch(n_clusters=k, threshold=0.1)),
+            work_below(2.5e5, lambda n, d, k: n * d),
+            random=False,
         ),
+        Method("genieclust", fits(genie), work_below(1e11, lambda n, d, k: n * n * d), random=False),
+        Method("KASP", fits(lambda X, k, seed: KASP(k, random_state=seed)), rows_below(20_000)),
         Method("RASP", fits(lambda X, k, seed: RASP(k, random_state=seed))),
     ]
 
 
-def fits(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
-    """Fit a model and take its labels, by the clock."""
+def _finding() -> list[Method]:
+    return [
+        Method(
+            "HDBSCAN",
+            fits(lambda X, k, seed: HDBSCAN(copy=True)),
+            work_below(1e9, lambda n, d, k: n * n * d),
+            finds_k=True,
+            random=False,
+        ),
+        Method(
+            "fast_hdbscan",
+            timed(fast_hdbscan),
+            work_below(1.0, lambda n, d, k: n / 1e6 if d <= 16 else n * n * d / 1e11),
+            finds_k=True,
+            random=False,
+            compiled=True,
+        ),
+        Method("UMAP + HDBSCAN", timed(umap_hdbscan), rows_below(250_000), finds_k=True, compiled=True),
+        Method("EVoC", timed(evoc), rows_below(1_000_000), finds_k=True, compiled=True),
+        Method("Leiden", timed(leiden), rows_below(300_000), finds_k=True, compiled=True),
+    ]
+
+
+def timed(labels: Callable[[NDArray[Any], int, int], NDArray[Any]]) -> Run:
+    """Take labels by the clock."""
 
     def run(X: NDArray[Any], k: int, seed: int) -> Outcome:
         start = time.perf_counter()
-        labels = np.asarray(make(X, k, seed).fit_predict(X), np.int32)
-        return Outcome([labels], time.perf_counter() - start, len(np.unique(labels[labels >= 0])))
+        found = np.asarray(labels(X, k, seed), np.int32)
+        return Outcome([found], time.perf_counter() - start)
 
     return run
+
+
+def fits(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
+    """Fit a model and take its labels, by the clock."""
+    return timed(lambda X, k, seed: make(X, k, seed).fit_predict(X))
 
 
 def scaled(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
@@ -106,36 +173,16 @@ def scaled(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
     return run_scaled
 
 
-def paper(X: NDArray[Any], k: int, seed: int) -> RPFCluster:
-    """The paper's compression, kernel and cuts; its bandwidth is chosen by true labels, this is the middle."""
-    return RPFCluster(
-        k,
-        cut="median",
-        sharpen=0,
-        sample_size=None,
-        populate="leaf",
-        forest_leaf_size=30,
-        forest_cut="median",
-        bandwidth=0.05,
-        assign="ncut",
-        random_state=seed,
-    )
-
-
 def oracle(X: NDArray[Any], k: int, seed: int) -> Outcome:
     """The defaults at every bandwidth: what a perfect choice by true labels would have."""
     start = time.perf_counter()
     model = RPFCluster(k, random_state=seed).fit(X)
     labels = [model.labels_, *(model.recluster(bandwidth=b).labels_ for b in ORACLE_BANDWIDTHS)]
-    return Outcome(labels, time.perf_counter() - start, k)
+    return Outcome(labels, time.perf_counter() - start)
 
 
 def kmeans(X: NDArray[Any], k: int, seed: int) -> KMeans:
     return KMeans(k, n_init=10 if X.size <= RESTARTS_UP_TO else 1, random_state=seed)
-
-
-def minibatch(X: NDArray[Any], k: int, seed: int) -> MiniBatchKMeans:
-    return MiniBatchKMeans(k, n_init=10, random_state=seed)
 
 
 def mixture(X: NDArray[Any], k: int, seed: int) -> GaussianMixture:
@@ -150,36 +197,52 @@ def spectral_nn(X: NDArray[Any], k: int, seed: int) -> SpectralClustering:
     return SpectralClustering(k, affinity="nearest_neighbors", n_neighbors=10, random_state=seed)
 
 
-def birch(X: NDArray[Any], k: int, seed: int) -> Birch:
-    return Birch(n_clusters=k, threshold=0.1)
-
-
-def hdbscan(X: NDArray[Any], k: int, seed: int) -> HDBSCAN:
-    """It is not told k; what it calls noise is scored as a cluster of its own."""
-    return HDBSCAN(min_cluster_size=max(5, len(X) // 100), copy=True)
-
-
 def genie(X: NDArray[Any], k: int, seed: int) -> Any:
     from genieclust import Genie
 
     return Genie(n_clusters=k)
 
 
-def small_only(n: int, d: int, k: int) -> str | None:
-    """Ours in other settings: to compare on the batteries."""
-    return None if n <= 20_000 else "compared on small sets"
+def fast_hdbscan(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
+    from fast_hdbscan import HDBSCAN as FastHDBSCAN
+
+    return FastHDBSCAN().fit_predict(X)
 
 
-def n_by_n(most_rows: int) -> Callable[[int, int, int], str | None]:
-    """Leave out where a matrix of rows by rows, or its eigenvectors, would not fit or take minutes."""
-    return lambda n, d, k: None if n <= most_rows else f"n x n for {n:,} rows"
+def umap_hdbscan(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
+    """HDBSCAN, in its fast form, of what UMAP makes of the rows: two columns, fifteen neighbours."""
+    from umap import UMAP
+
+    return fast_hdbscan(UMAP(random_state=seed).fit_transform(X).astype(np.float64), k, seed)
 
 
-def rows_below(what: str, most_rows: int) -> Callable[[int, int, int], str | None]:
-    return lambda n, d, k: None if n <= most_rows else f"minutes: {what} centres on {n:,} rows"
+def evoc(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
+    from evoc import EVoC
+
+    return EVoC(random_state=seed).fit_predict(np.ascontiguousarray(X, np.float32))
 
 
-def work_below(
-    what: str, most: float, work: Callable[[int, int, int], float]
-) -> Callable[[int, int, int], str | None]:
-    return lambda n, d, k: None if work(n, d, k) <= most else f"minutes: {what} on {n:,} x {d}"
+def leiden(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
+    """Communities of highest modularity in the graph of fifteen nearest neighbours."""
+    import igraph
+
+    if len(X) <= 20_000:
+        graph = kneighbors_graph(X, min(NEIGHBOURS, len(X) - 1), n_jobs=-1).tocoo()
+        edges = np.column_stack([graph.row, graph.col])
+    else:
+        from pynndescent import NNDescent
+
+        # Each row is its own first neighbour there.
+        near = NNDescent(X, n_neighbors=NEIGHBOURS + 1, random_state=seed).neighbor_graph[0][:, 1:]
+        edges = np.column_stack([np.repeat(np.arange(len(X)), near.shape[1]), near.ravel()])
+    random.seed(seed)  # what igraph draws from
+    found = igraph.Graph(len(X), edges).simplify().community_leiden(objective_function="modularity")
+    return np.array(found.membership)
+
+
+def rows_below(most_rows: int) -> Reason:
+    return lambda n, d, k: None if n <= most_rows else f"more than {most_rows:,} rows"
+
+
+def work_below(most: float, work: Callable[[int, int, int], float]) -> Reason:
+    return lambda n, d, k: None if work(n, d, k) <= most else "minutes, or more memory than there is"

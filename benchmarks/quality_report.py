@@ -1,9 +1,7 @@
-"""The page docs/quality.md and its plot, from rows of results."""
+"""The file docs/measured/quality.md, a section for each kind of data, and a plot, from rows of results."""
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,68 +9,44 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from quality_data import KINDS
 from quality_methods import methods
-from quality_notes import EXPLAINED, HEADER, K_SETS, NOTES
 
-from dc2.versions import __version__
-
-OURS = "RPFCluster"
-ALLOWED_LOSS = 0.05
-AUTO_K = "RPFCluster, auto k"
-NOT_DRAWN = ("RPFCluster, oracle b", "RPFCluster, leaf", "RPFCluster, b=0.05")
+COMMAND = "python benchmarks/quality.py"
 SHORTEST = 0.0005  # seconds are written with three digits
-GROUPS = {
-    "battery": "Batteries, up to 20,000 rows",
-    "large battery": "Batteries, 100,000 rows",
-    "shapes": "Shapes of 20,000 rows, mean over seeds",
-    "real": "Real data",
-    "generated": "Generated, mean over seeds",
-}
+NOT_DRAWN = ("RPFCluster, oracle b",)
+OURS = ("DC2Clustering", "RPFCluster")
 
 
-def write_page(rows: Iterable[dict[str, Any]], page: Path) -> None:
-    """Write the page and the plot beside it."""
-    results = _numbers(pd.DataFrame(rows)).sort_values(["group", "set"], kind="stable")
+def write_tables(rows: Iterable[dict[str, Any]], folder: Path) -> None:
+    """Write the tables of each kind of data that was measured, and those over all kinds."""
+    results = pd.DataFrame(rows)
+    if results.empty:
+        raise SystemExit("Nothing was measured yet.")
+    for name in ("ari", "seconds", "k_found", "clustered", "ari_clustered", "nmi", "accuracy", "left_out"):
+        if name not in results:
+            results[name] = np.nan  # nothing of it was measured
+    folder.mkdir(parents=True, exist_ok=True)
     best = _best_labelling(results)
-    image = page.parent / "images" / "quality.png"
-    image.parent.mkdir(exist_ok=True)
-    _plot(best, image)
-    parts = [
-        HEADER.format(
-            version=__version__, machine=f"{os.cpu_count()} cores, Python {platform.python_version()}"
-        ),
-        "## What was to be reached\n",
-        _reached(best, results),
-        "## Summary\n",
-        _summary(best),
-        f"![quality against seconds](images/{image.name})\n",
-        *(
-            f"## {title}: adjusted Rand index\n\n{_by_set(best, group, 'ari')}"
-            for group, title in GROUPS.items()
-            if (best["group"] == group).any()
-        ),
-        "## Large and real data: accuracy, NMI and seconds\n",
-        _large(best),
-        f"## Worse than K-means by more than {ALLOWED_LOSS}\n",
-        _worse_than_kmeans(best),
-        "## Number of clusters found\n",
-        _numbers_found(best, results),
-        "## Every labelling\n",
-        _labellings(results),
-        "## Left out, and why\n",
-        _left_out(results),
-        NOTES,
-    ]
-    page.write_text("\n".join(parts))
-    print(f"wrote {page} and {image}")
+    kinds = {title: _kind(best, kind) for kind, title in KINDS.items() if (best["kind"] == kind).any()}
+    sections = {
+        "Summary": _summary(best),
+        **kinds,
+        "Number of clusters found": _numbers_found(best, results),
+        "Left out, and why": _left_out(results),
+    }
+    parts = [_provenance(results), *(f"## {title}\n\n{text}" for title, text in sections.items() if text)]
+    (folder / "quality.md").write_text("\n\n".join(part.rstrip() for part in parts) + "\n", "utf-8")
+    _plot(best, folder / "quality.png")
+    print(f"wrote {folder / 'quality.md'} and {folder / 'quality.png'}")
 
 
-def _numbers(results: pd.DataFrame) -> pd.DataFrame:
-    for name in ("rows", "columns", "k", "seed", "labelling"):
-        results[name] = results[name].astype(int)
-    for name in ("ari", "nmi", "accuracy", "seconds", "k_found"):
-        results[name] = pd.to_numeric(results[name])
-    return results
+def _provenance(results: pd.DataFrame) -> str:
+    dates, machines = sorted(results["date"].unique()), results["machine"].unique()
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
+    # The load at the start differs from run to run; what the machine is does not.
+    kinds = dict.fromkeys(text.split("; load averages")[0] for text in machines)
+    return f"`{COMMAND}`, {when}. {' / '.join(kinds)}."
 
 
 def _best_labelling(results: pd.DataFrame) -> pd.DataFrame:
@@ -81,186 +55,150 @@ def _best_labelling(results: pd.DataFrame) -> pd.DataFrame:
     return ran.loc[ran.groupby(["set", "seed", "method"], sort=False)["ari"].idxmax()]
 
 
-def _by_set(best: pd.DataFrame, group: str, score: str) -> str:
-    part = best[best["group"] == group]
-    means = part.pivot_table(index="set", columns="method", values=score, sort=False)
-    means = means[[method for method in _order(best) if method in means]]
-    table = [["set", "rows", *means.columns]]
-    sizes = part.groupby("set")["rows"].first()
-    for name, values in means.iterrows():
-        top = np.nanmax([v for method, v in values.items() if "oracle" not in method])
-        cells = [_cell(value, bold=value >= top - 0.0005) for value in values]
-        table.append([str(name), f"{sizes[name]:,}", *cells])
-    table.append(
-        ["**mean**", "", *(_cell(v) if part_ok else f"({_cell(v)})" for v, part_ok in _means(means))]
+def _kind(best: pd.DataFrame, kind: str) -> str:
+    part = best[best["kind"] == kind]
+    if kind == "none":
+        return _clusters_where_none_are(part)
+    parts = [
+        "Adjusted Rand index, mean over seeds; noise is a cluster of its own.\n",
+        _by_set(part, lambda own: own["ari"].mean()),
+    ]
+    noisy = part.groupby("method")["clustered"].min()
+    with_noise = part[part["method"].isin(noisy[noisy < 1].index)]
+    if len(with_noise):
+        parts += [
+            "\nOf clustered rows only: adjusted Rand index, and in brackets the share of rows that is clustered.\n",
+            _by_set(with_noise, lambda own: own["ari_clustered"].mean(), lambda own: own["clustered"].mean()),
+        ]
+    parts += [
+        "\nSeconds, median over seeds.\n",
+        _by_set(part, lambda own: own["seconds"].median(), digits=2),
+    ]
+    return "\n".join(parts)
+
+
+def _by_set(
+    part: pd.DataFrame,
+    value: Callable[[pd.DataFrame], float],
+    share: Callable[[pd.DataFrame], float] | None = None,
+    digits: int = 3,
+) -> str:
+    """A row for each method, a column for each set and one for their mean; the best is bold if it is a score."""
+    names = list(dict.fromkeys(part["set"]))
+    values = pd.DataFrame(
+        {
+            name: {method: value(own) for method, own in of_set.groupby("method")}
+            for name, of_set in part.groupby("set")
+        }
     )
-    return markdown(table)
+    shares = {
+        (name, method): share(own)
+        for (name, method), own in part.groupby(["set", "method"])
+        if share is not None
+    }
+    sizes = {name: f"{own['rows'].iloc[0]:,} × {own['columns'].iloc[0]}" for name, own in part.groupby("set")}
+    rows = [["method", *(f"{name}<br>{sizes[name]}" for name in names), "mean"]]
+    top = values.drop(index="RPFCluster, oracle b", errors="ignore").max() if digits == 3 else None
+    for method in _order(part):
+        line = [
+            _cell(number, digits, bold=top is not None and share is None and number >= top[name] - 0.0005)
+            + (f" ({shares[name, method]:.2f})" if (name, method) in shares else "")
+            for name, number in ((name, values[name].get(method, np.nan)) for name in names)
+        ]
+        own = values.loc[method, names]
+        mean = _cell(own.mean(), digits)
+        rows.append([method, *line, mean if own.notna().all() else f"({mean})"])
+    return markdown(rows)
 
 
-def _means(table: pd.DataFrame) -> list[tuple[float, bool]]:
-    """Mean of each column, and whether the method ran on every set."""
-    return [(table[name].mean(), bool(table[name].notna().all())) for name in table]
+def _clusters_where_none_are(part: pd.DataFrame) -> str:
+    names = list(dict.fromkeys(part["set"]))
+    rows = [["method", *names, "one cluster"]]
+    for method in _order(part):
+        own = part[part["method"] == method].sort_values("seed")
+        found = [" ".join(str(int(k)) for k in own[own["set"] == name]["k_found"]) for name in names]
+        rows.append([method, *found, f"{int((own['k_found'] <= 1).sum())} of {len(own)}"])
+    return "Number of clusters found, by seed; methods that are told a number are left out.\n\n" + markdown(
+        rows
+    )
 
 
 def _summary(best: pd.DataFrame) -> str:
-    """Mean and rank of every method on the sets up to 20,000 rows, where all ran."""
-    part = best[best["group"] == "battery"]
-    aris = part.pivot_table(index="set", columns="method", values="ari")
-    others = aris.drop(
-        columns=[name for name in aris if "," in name and name.startswith(OURS)], errors="ignore"
-    )
-    ranks = others.rank(axis=1, ascending=False).mean()
-    rows = [["method", "mean ARI", "mean NMI", "mean accuracy", "mean rank", "worst ARI", "median seconds"]]
-    for method in sorted(aris, key=lambda name: -aris[name].mean()):
-        own = part[part["method"] == method]
-        rank = f"{ranks[method]:.2f}" if method in ranks else ""
-        middle = [f"{own[name].mean():.3f}" for name in ("nmi", "accuracy")]
-        rows.append(
-            [method, f"{own['ari'].mean():.3f}", *middle, rank, f"{own['ari'].min():.3f}",
-             f"{own['seconds'].median():.2f}"]
-        )  # fmt: skip
+    """Means by kind, over the sets of the kind that a method ran on."""
+    kinds = [kind for kind in KINDS if kind != "none" and (best["kind"] == kind).any()]
+    rows = [["method", *(KINDS[kind] for kind in kinds), "worst", "median seconds, batteries"]]
+    sets = {kind: best[best["kind"] == kind]["set"].nunique() for kind in kinds}
+    for method in _order(best):
+        own = best[(best["method"] == method) & (best["kind"] != "none")]
+        if own.empty:
+            continue
+        cells = []
+        for kind in kinds:
+            part = own[own["kind"] == kind]
+            mean = _cell(part.groupby("set")["ari"].mean().mean())
+            cells.append(mean if part["set"].nunique() == sets[kind] or mean == "–" else f"({mean})")
+        seconds = own[own["kind"] == "battery"]["seconds"].median()
+        rows.append([method, *cells, _cell(own["ari"].min()), _cell(seconds, 2)])
+    if len(rows) == 1:
+        return ""
     return (
-        f"The {aris.shape[0]} sets of the batteries with at most 20,000 rows, best labelling; ranks among "
-        f"different clusterers, ours with its defaults.\n\n{markdown(rows)}"
+        "Mean adjusted Rand index by kind of data: best labelling, mean over seeds and sets; in brackets where a "
+        f"method did not run on all sets of the kind.\n\n{markdown(rows)}"
     )
-
-
-def _large(best: pd.DataFrame) -> str:
-    part = best[~best["group"].isin(["battery", "shapes"])]
-    rows = [["set", "rows x columns", "k", "method", "ARI", "NMI", "accuracy", "lowest accuracy", "seconds"]]
-    for name, of_set in part.groupby("set", sort=False):
-        for method in _order(best):
-            own = of_set[of_set["method"] == method]
-            if len(own):
-                about = own.iloc[0]
-                size = f"{about['rows']:,} x {about['columns']}"
-                scores = [f"{own[score].mean():.3f}" for score in ("ari", "nmi")]
-                accuracy = [f"{own['accuracy'].mean():.4f}", f"{own['accuracy'].min():.4f}"]
-                seconds = f"{own['seconds'].mean():.2f}"
-                rows.append([str(name), size, str(about["k"]), method, *scores, *accuracy, seconds])
-    return markdown(rows)
-
-
-def _worse_than_kmeans(best: pd.DataFrame) -> str:
-    means = best.pivot_table(index="set", columns="method", values="ari", sort=False)
-    loss = (means["KMeans"] - means[OURS]).dropna()
-    worse = loss[loss > ALLOWED_LOSS].sort_values(ascending=False)
-    if worse.empty:
-        return f"Nowhere, on {len(loss)} sets.\n"
-    rows = [["set", "K-means", "ours", "oracle bandwidth", "why"]]
-    for name in worse.index:
-        scores = (means.loc[name, method] for method in ("KMeans", OURS, "RPFCluster, oracle b"))
-        rows.append(
-            [str(name), *(_cell(score) for score in scores), EXPLAINED.get(str(name), "not explained yet")]
-        )
-    return f"{len(worse)} of {len(loss)} sets.\n\n{markdown(rows)}"
 
 
 def _numbers_found(best: pd.DataFrame, results: pd.DataFrame) -> str:
-    auto = best[best["method"] == AUTO_K]
-    rows = [["set", "k", "found, by seed", "ARI"]]
-    for name, own in auto.groupby("set", sort=False):
-        valid = sorted(_valid_numbers(results, str(name)))
-        found = " ".join(str(int(k)) for k in own["k_found"])
-        exact = own["k_found"].isin(valid).all()
-        rows.append(
-            [
-                str(name),
-                " or ".join(map(str, valid)),
-                found if exact else f"{found} ✗",
-                _cell(own["ari"].mean()),
-            ]
-        )
-    hits = auto.apply(lambda row: row["k_found"] in _valid_numbers(results, row["set"]), axis=1)
-    return f"Exact in {int(hits.sum())} of {len(hits)} runs.\n\n{markdown(rows)}"
-
-
-def _valid_numbers(results: pd.DataFrame, name: str) -> set[int]:
-    """The numbers of clusters of every labelling."""
-    return {int(k) for k in results.loc[results["set"] == name, "k"]}
-
-
-def _labellings(results: pd.DataFrame) -> str:
-    """Sets with more than one labelling, each with its own number of clusters."""
-    several = results.groupby("set")["labelling"].transform("nunique") > 1
-    part = results[several & results["ari"].notna()]
-    means = part.pivot_table(index=["set", "labelling", "k"], columns="method", values="ari", sort=False)
-    means = means[[method for method in _order(results) if method in means]]
-    rows = [["set", "labelling", "k", *means.columns]]
-    rows += [[*map(str, index), *(_cell(value) for value in values)] for index, values in means.iterrows()]
-    return markdown(rows)
+    finding = {method.name for method in methods() if method.finds_k}
+    part = best[best["method"].isin(finding) & (best["kind"] != "none")]
+    if part.empty:
+        return ""
+    order = _order(part)
+    rows = [["set", "k", *order]]
+    exact = dict.fromkeys(order, 0)
+    runs = dict.fromkeys(order, 0)
+    for name, of_set in part.groupby("set", sort=False):
+        valid = {int(k) for k in results.loc[results["set"] == name, "k"]}
+        line = []
+        for method in order:
+            found = of_set[of_set["method"] == method].sort_values("seed")["k_found"].astype(int)
+            exact[method] += int(found.isin(valid).sum())
+            runs[method] += len(found)
+            line.append(" ".join(map(str, dict.fromkeys(found))) or "–")
+        rows.append([str(name), " or ".join(map(str, sorted(valid))), *line])
+    rows.append(["**exact**", "", *(f"{exact[method]} of {runs[method]}" for method in order)])
+    return f"Every number that some seed gave.\n\n{markdown(rows)}"
 
 
 def _left_out(results: pd.DataFrame) -> str:
-    part = results[results["ari"].isna()].drop_duplicates(["set", "method"])
-    rows = [["method", "sets", "why"]]
-    for (method, kind), own in part.groupby(
-        ["method", part["left_out"].str.split(r" on (?=\d)| for ", regex=True).str[0]], sort=False
-    ):
-        rows.append([str(method), ", ".join(own["set"]), str(kind)])
-    return markdown(rows)
-
-
-def _reached(best: pd.DataFrame, results: pd.DataFrame) -> str:
-    def mean(name: str, score: str, method: str = OURS, least: bool = False) -> float | None:
-        own = best[(best["set"] == name) & (best["method"] == method)][score]
-        return None if own.empty else float(own.min() if least else own.mean())
-
-    small = best[(best["group"] == "battery") & (best["method"] == OURS)]["ari"].mean()
-    auto = best[(best["method"] == AUTO_K) & best["set"].isin(K_SETS)]
-    exact = auto.apply(lambda row: row["k_found"] in _valid_numbers(results, row["set"]), axis=1).mean()
-    noisy = [mean(f"{shape} + 8 noise", "accuracy", least=True) for shape in ("bananas", "rings", "spirals")]
-    seconds, rival = mean("MNIST", "seconds"), mean("MNIST", "seconds", "KMeans")
-    lines: list[tuple[str, str, Any, Callable[[Any], bool]]] = [
-        ("mean ARI, 25 sets up to 20,000 rows", "≥ 0.94, better > 0.95", small, lambda v: v >= 0.94),
-        ("two bananas, 1M rows: accuracy, lowest seed", "≥ 0.995", mean("bananas 1M", "accuracy", least=True),
-         lambda v: v >= 0.995),
-        ("circles in circles, 5M rows: accuracy, lowest seed", "≥ 0.999",
-         mean("rings 5M", "accuracy", least=True), lambda v: v >= 0.999),
-        ("shapes with 8 noise columns: accuracy, lowest", "≥ 0.95",
-         None if None in noisy else min(noisy), lambda v: v >= 0.95),
-        ("MNIST raw pixels: NMI", "≥ 0.70, better 0.77", mean("MNIST", "nmi"), lambda v: v >= 0.70),
-        ("MNIST: seconds, ours / KMeans(10, n_init=1)", "< 1",
-         None if seconds is None or rival is None else seconds / rival, lambda v: v < 1),
-        (f"k found exactly, {len(auto)} runs on sets named beforehand", "≥ 80%", exact, lambda v: v >= 0.8),
-    ]  # fmt: skip
-    rows = [["what", "reach", "measured", ""]]
-    for what, reach, value, reached in lines:
-        known = value is not None and not np.isnan(value)
-        shown = f"{value:.4f}" if known else "not run"
-        rows.append([what, reach, shown, ("✓" if reached(value) else "not reached") if known else ""])
-    return (
-        markdown(rows)
-        + "\nDistortion against K-means with as many centres: see [benchmarks](benchmarks.md).\n"
-    )
+    part = results[results["left_out"].notna()].drop_duplicates(["set", "method"])
+    rows = [["method", "why", "sets"]]
+    for (method, why), own in part.groupby(["method", "left_out"], sort=False):
+        rows.append([str(method), str(why), ", ".join(own["set"])])
+    return markdown(rows) if len(rows) > 1 else ""
 
 
 def _plot(best: pd.DataFrame, path: Path) -> None:
-    """Mean quality against seconds: small sets on the left, large ones on the right."""
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    panels = figure.subplots(1, 2)
-    titles = ("battery sets up to 20,000 rows", "generated sets, 300,000 to 5,000,000 rows")
-    for axes, group, title in zip(panels, ("battery", "generated"), titles, strict=True):
-        part = best[(best["group"] == group) & ~best["method"].isin(NOT_DRAWN)]
-        if part.empty:
-            continue
-        sets = part["set"].nunique()
+    """Mean quality against seconds for each kind that has several sets."""
+    kinds = [kind for kind in KINDS if kind != "none" and (best["kind"] == kind).any()]
+    if not kinds:
+        return
+    figure = Figure(figsize=(11, 3.8 * -(-len(kinds) // 2)), layout="constrained")
+    panels = figure.subplots(-(-len(kinds) // 2), 2, squeeze=False).ravel()
+    for axes in panels[len(kinds) :]:
+        axes.set_visible(False)
+    for axes, kind in zip(panels, kinds, strict=False):
+        part = best[(best["kind"] == kind) & ~best["method"].isin(NOT_DRAWN)]
         for method, own in part.groupby("method", sort=False):
-            if own["set"].nunique() < sets:
+            if own["set"].nunique() < part["set"].nunique():
                 continue  # a mean over other sets does not compare
-            seconds = np.exp(np.log(own["seconds"].clip(lower=SHORTEST)).mean())
+            seconds = float(np.exp(np.log(own["seconds"].clip(lower=SHORTEST)).mean()))
+            quality = float(own.groupby("set")["ari"].mean().mean())
             ours = str(method).startswith(OURS)
-            axes.scatter(
-                seconds, own["ari"].mean(), color="#b3261e" if ours else "#4a5a6a", s=40 if ours else 28
-            )
-            below = str(method).startswith("Mini")  # else it would hide the name of K-means
+            axes.scatter(seconds, quality, color="#b3261e" if ours else "#4a5a6a", s=40 if ours else 28)
             axes.annotate(
-                str(method), (seconds, own["ari"].mean()), xytext=(5, -11 if below else 4),
-                textcoords="offset points", fontsize=8,
-            )  # fmt: skip
-        axes.set(
-            xscale="log", title=title, xlabel="seconds (geometric mean)", ylabel="mean adjusted Rand index"
-        )
+                str(method), (seconds, quality), xytext=(5, 4), textcoords="offset points", fontsize=7
+            )
+        axes.set(xscale="log", title=KINDS[kind], xlabel="seconds (geometric mean)", ylabel="mean ARI")
         axes.margins(x=0.25)
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
@@ -268,17 +206,18 @@ def _plot(best: pd.DataFrame, path: Path) -> None:
 
 def _order(results: pd.DataFrame) -> list[str]:
     known = [method.name for method in methods()]
-    return [name for name in known if (results["method"] == name).any()]
+    there = set(results["method"])
+    return [name for name in known if name in there] + sorted(there - set(known))
 
 
-def _cell(value: float, bold: bool = False) -> str:
+def _cell(value: float, digits: int = 3, bold: bool = False) -> str:
     if np.isnan(value):
         return "–"
-    return f"**{value:.3f}**" if bold else f"{value:.3f}"
+    return f"**{value:.{digits}f}**" if bold else f"{value:.{digits}f}"
 
 
 def markdown(rows: list[list[str]]) -> str:
     """A table; the first row is its head."""
     head, *body = rows
-    lines = [head, ["---"] * len(head), *body]
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *body]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"

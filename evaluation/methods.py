@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from dc2 import KASP, RASP, Compressor, GaussianKernel, RPFCluster
-from dc2.kernels.rpf import rpf_similarity
-from dc2.random import seed_sequence
-from dc2.trees import RPForest
+from dc2 import KASP, RASP, Compressor, GaussianKernel, RPFCluster, RPFKernel
+from dc2.kernels import RPF
 from evaluation.sets import DataSet
 from evaluation.settings import Settings
 
@@ -25,7 +23,7 @@ __all__ = [
     "kmeans",
     "paper_rival",
     "paper_rpf",
-    "rpf_similarity_of",
+    "rpf_similarity",
     "signature_of_rows",
     "similarity_of",
     "with_compression",
@@ -74,20 +72,18 @@ def paper_rpf(
     n_jobs: int | None = None,
 ) -> RPFCluster:
     """Return rpfCluster+ with the paper's parameters."""
-    return RPFCluster(
+    model = RPFCluster.paper(
         data.n_clusters,
-        n_signatures=settings.n_signatures,
         n_partitions=n_partitions,
         divide=divide,
-        **_PAPER_COMPRESSION,
-        n_trees=settings.n_trees,
-        forest_leaf_size=settings.forest_leaf_size,
-        forest_cut="median",
         bandwidth=FIXED_BANDWIDTH,
-        assign="ncut",
+        n_signatures=settings.n_signatures,
         n_jobs=n_jobs,
         random_state=seed,
     )
+    # The paper's own numbers, unless the settings make them smaller.
+    model.set_params(similarity__n_trees=settings.n_trees, similarity__leaf_size=settings.forest_leaf_size)
+    return model
 
 
 def paper_rival(name: str, data: DataSet, seed: int, settings: Settings) -> Any:
@@ -106,7 +102,7 @@ def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
     return RPFCluster(
         data.n_clusters,
         n_signatures=settings.n_signatures,
-        n_trees=settings.n_trees,
+        similarity=RPF(n_trees=settings.n_trees),
         n_jobs=settings.n_jobs,
         random_state=seed,
     )
@@ -114,39 +110,34 @@ def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
 
 def with_compression(data: DataSet, seed: int, settings: Settings, **compression: Any) -> RPFCluster:
     """Return our clusterer with other cuts and directions, and a fixed bandwidth: only compression differs."""
-    chosen = {"populate": "leaf", "sample_size": None, "bandwidth": FIXED_BANDWIDTH} | compression
+    compressor = Compressor(**{"populate": "leaf", "sample_size": None} | compression)
     model = default_rpf(data, seed, settings)
-    model.set_params(**chosen)
+    model.set_params(compressor=compressor, similarity__bandwidth=FIXED_BANDWIDTH)
     return model
 
 
 def signature_of_rows(model: Any) -> NDArray[np.int32]:
     """Return the signature of every row that a model was fitted to."""
-    ids: NDArray[np.int32] = model._ids
+    ids: NDArray[np.int32] = model._record.ids
     return ids
 
 
 def similarity_of(model: Any) -> Similarity:
     """Return the kernel of a fitted model's signatures, for any bandwidth: b of the rpf-kernel, sigma of others."""
-    if isinstance(model, RPFCluster):
-        return model._signature_similarity
-    return gaussian_similarity(model.signatures_.points)
+    matrix: Similarity = model.similarity_.matrix
+    return matrix
 
 
-def rpf_similarity_of(points: NDArray[Any], seed: int, settings: Settings) -> Similarity:
-    """Return the rpf-kernel of points; the forest, with the paper's cuts, is grown once."""
-    forest = RPForest.grow(
-        points, settings.n_trees, settings.forest_leaf_size, cut="median", rng=seed_sequence(seed)
+def rpf_similarity(points: NDArray[Any], seed: int, settings: Settings) -> NDArray[np.float64]:
+    """Return the rpf-kernel of points, with the paper's cuts and a fixed bandwidth."""
+    kernel = RPFKernel(
+        settings.n_trees, settings.forest_leaf_size, "median", FIXED_BANDWIDTH, random_state=seed
     )
-    counts = forest.counts()
-    return lambda bandwidth: rpf_similarity(counts, settings.n_trees, bandwidth)
+    matrix: NDArray[np.float64] = kernel.fit(points).similarity_
+    return matrix
 
 
-def gaussian_similarity(points: NDArray[Any]) -> Similarity:
+def gaussian_similarity(points: NDArray[Any], sigma: float) -> NDArray[np.float64]:
     """Return the Gaussian kernel of points."""
-
-    def similarity(sigma: float) -> NDArray[np.float64]:
-        matrix: NDArray[np.float64] = GaussianKernel(sigma).fit(points).similarity_
-        return matrix
-
-    return similarity
+    matrix: NDArray[np.float64] = GaussianKernel(sigma).fit(points).similarity_
+    return matrix

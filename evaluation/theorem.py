@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dc2 import clustering_accuracy, spectral_clustering
 from dc2.spectral import normalized_affinity
 from evaluation.experiment import Experiment, Results
-from evaluation.methods import FIXED_BANDWIDTH, compressor, gaussian_similarity, rpf_similarity_of
+from evaluation.methods import compressor, gaussian_similarity, rpf_similarity
 from evaluation.sets import DataSet
 from evaluation.settings import Settings
 
@@ -66,10 +66,9 @@ def _partition(
     X: FloatArray, kernel: str, seed: int, settings: Settings
 ) -> tuple[FloatArray, NDArray[np.int32]]:
     """Return the normalized affinity, which is 1 minus the Laplacian, and the two sides of the cut."""
-    if kernel == "gaussian":
-        similarity = gaussian_similarity(X)(GAUSSIAN_SIGMA)
-    else:
-        similarity = rpf_similarity_of(X, seed, settings)(FIXED_BANDWIDTH)
+    similarity = (
+        gaussian_similarity(X, GAUSSIAN_SIGMA) if kernel == "gaussian" else rpf_similarity(X, seed, settings)
+    )
     sides = spectral_clustering(similarity, 2, assign="ncut", random_state=0).labels
     return normalized_affinity(similarity, np.ones(len(X))), sides
 

@@ -1,5 +1,7 @@
 """A sweep over bandwidths scores what fits at these bandwidths would score."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_blobs, make_moons
 
 from dc2 import clustering_accuracy
+from dc2.kernels import Gaussian
 from dc2.metrics import contingency_table
 from evaluation.fitted import fit
 from evaluation.methods import gaussian_similarity, paper_rival, paper_rpf
@@ -30,8 +33,8 @@ def test_a_sweep_keeps_the_order_of_its_bandwidths_and_does_not_depend_on_the_nu
     points, y = make_blobs(520, centers=3, n_features=4, random_state=0)
     counts = count_classes(y, np.arange(len(y)), len(y))
     bandwidths = [0.5, 40.0, 3.0]
-    alone = sweep(gaussian_similarity(points), bandwidths, 3, counts, n_jobs=1)
-    together = sweep(gaussian_similarity(points), bandwidths, 3, counts, n_jobs=2)
+    alone = sweep(partial(gaussian_similarity, points), bandwidths, 3, counts, n_jobs=1)
+    together = sweep(partial(gaussian_similarity, points), bandwidths, 3, counts, n_jobs=2)
     assert [point.bandwidth for point in alone] == bandwidths
     assert alone == together
     assert alone[1].scores["accuracy"] == 1.0
@@ -51,7 +54,7 @@ def test_scoring_signatures_equals_scoring_every_row(data: st.DataObject) -> Non
 def test_the_sweep_at_the_bandwidth_of_a_fit_scores_what_the_fit_scores(name: str) -> None:
     data = moons()
     model = paper_rpf(data, 0, SMALL, n_partitions=2) if name == "rpf" else paper_rival(name, data, 0, SMALL)
-    fitted = fit(model if name == "rpf" else model.set_params(sigma=0.5), data)
+    fitted = fit(model if name == "rpf" else model.set_params(similarity=Gaussian(0.5)), data)
     bandwidth = 0.05 if name == "rpf" else 0.5
     swept = {point.bandwidth: point.scores for point in sweep_fit(fitted, data, SMALL)}
     assert swept[bandwidth] == pytest.approx({k: v for k, v in fitted.scores(data).items() if k != "floor"})

@@ -1,0 +1,37 @@
+"""Scores of labels, twice where a method leaves noise: as a cluster of its own, and of clustered rows only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quality_methods import Labels
+
+from dc2.metrics import accuracy_from_table, adjusted_rand_from_table, contingency_table, nmi_from_table
+
+
+def scores(y: NDArray[Any], candidates: list[Labels]) -> dict[str, float | int]:
+    """Score the best of some labels; rows that the truth marks as noise, by 0, are not scored."""
+    kept = y > 0
+    labels = max(candidates, key=lambda found: _ari(y[kept], found[kept]))
+    found, true = labels[kept], y[kept]
+    clustered = found >= 0
+    table = contingency_table(true, found)
+    result: dict[str, float | int] = {
+        "ari": adjusted_rand_from_table(table),
+        "nmi": nmi_from_table(table),
+        "accuracy": accuracy_from_table(table),
+        "clustered": float(clustered.mean()),
+        "ari_clustered": _ari(true[clustered], found[clustered]),
+        "k_found": len(np.unique(labels[labels >= 0])),
+    }
+    return {name: value if isinstance(value, int) else round(value, 5) for name, value in result.items()}
+
+
+def _ari(true: NDArray[Any], found: Labels) -> float:
+    return adjusted_rand_from_table(contingency_table(true, found)) if len(true) else 0.0
+
+
+def n_classes(y: NDArray[Any]) -> int:
+    return len(np.unique(y[y > 0]))
