@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 import dc2
+import dc2.kernels
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
@@ -80,8 +81,8 @@ def test_cluster_writes_the_labels_of_the_library(folder: Path, run: Dc2) -> Non
     [
         (["--scale", "none"], {"scale": None}),
         (["--scale", "robust"], {"scale": "robust"}),
-        (["--scale", "unit"], {"scale": "unit"}),
-        (["--bandwidth", "0.2"], {"bandwidth": 0.2}),
+        (["--scale", "none", "--metric", "cosine"], {"scale": None, "metric": "cosine"}),
+        (["--bandwidth", "0.2"], {"similarity": dc2.kernels.RPF(bandwidth=0.2)}),
         (["-k", "auto"], {"n_clusters": "auto"}),
         (["-k", "3-6"], {"n_clusters": (3, 6)}),
         (["--seed", "7", "--jobs", "1"], {"random_state": 7}),
@@ -191,9 +192,9 @@ def test_the_summary_for_people_has_clusters_distortion_seconds_memory_and_files
     assert "\x1b" not in told
 
 
-def test_a_number_of_clusters_that_was_chosen_is_told_with_its_confidence(folder: Path, run: Dc2) -> None:
+def test_a_number_of_clusters_that_was_chosen_is_told_with_the_next_best(folder: Path, run: Dc2) -> None:
     told = run("cluster", "rows.npy", "--signatures", "100", "-o", "labels.npy")
-    assert re.search(r"chosen k +\d+ \(confidence 0\.\d\d of 1\)", told)
+    assert re.search(r"chosen k +\d+; \d+ comes next", told)
     assert re.search(r"bandwidth +0\.\d+, chosen", told)
 
 
@@ -234,15 +235,15 @@ def test_compress_names_columns_that_have_no_names(folder: Path, run: Dc2) -> No
 
 
 def test_info_of_a_model(folder: Path, run: Dc2) -> None:
-    run("cluster", "rows.csv", *QUICK, "--columns", "x,y", "--model", "model.dc2", "--scale", "unit")
+    run("cluster", "rows.csv", *QUICK, "--columns", "x,y", "--model", "model.dc2", "--scale", "robust")
     told = json.loads(run("info", "model.dc2", "--json"))
     assert told["model"] == "RPFCluster"
     assert told["written_by"] == f"dc2 {dc2.__version__}"
     assert told["column_names"] == ["x", "y"]
     assert sum(told["cluster_sizes"]) == told["rows"] == N
-    assert told["settings"]["scale"] == "unit"
+    assert told["settings"]["scale"] == "robust"
     words = run("info", "model.dc2")
-    assert "scale=unit" in words
+    assert "scale=robust" in words
     assert re.search(r"column names\s+x, y", words)
 
 

@@ -16,6 +16,7 @@ import pytest
 import dc2
 from dc2 import RPFCluster
 from dc2.errors import ModelFileError
+from dc2.kernels import RPF
 from dc2.loading import read_header
 
 RNG = np.random.default_rng(0)
@@ -29,7 +30,7 @@ Members = dict[str, bytes]
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Members:
     path = tmp_path_factory.mktemp("honest") / "model.dc2"
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(frame).save(path)
+    RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(frame).save(path)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -45,6 +46,12 @@ def with_header(members: Members, change: Callable[[dict[str, Any]], Any]) -> Me
     header = json.loads(members["model.json"])
     change(header)
     return members | {"model.json": json.dumps(header).encode()}
+
+
+def fields(header: dict[str, Any], name: str | None = None) -> dict[str, Any]:
+    """The fields of the record of a fit, or of a record in it."""
+    found: dict[str, Any] = header["fitted"]["_record"]["fields"]
+    return found if name is None else found[name]["fields"]
 
 
 def npy(array: Any) -> bytes:
@@ -109,8 +116,8 @@ def test_an_array_that_claims_more_than_it_holds_is_refused(honest: Members, tmp
 
 @pytest.mark.parametrize("dtype", [">f4", "<f2", "<c8", "<M8[s]", "|V4", "<U1"])
 def test_arrays_of_other_types_are_refused_or_understood(honest: Members, dtype: str, tmp_path: Path) -> None:
-    raw = changed(honest, "signatures_/points", lambda array: array.astype(np.float32))
-    strange = changed(raw, "signatures_/points", lambda array: np.zeros((12, 3), dtype))
+    raw = changed(honest, "signatures/points", lambda array: array.astype(np.float32))
+    strange = changed(raw, "signatures/points", lambda array: np.zeros((12, 3), dtype))
     try:
         model = dc2.load(packed(strange, tmp_path / "model.dc2"))
     except ModelFileError:
@@ -121,7 +128,7 @@ def test_arrays_of_other_types_are_refused_or_understood(honest: Members, dtype:
 
 def test_one_array_cannot_stand_in_many_places(honest: Members, tmp_path: Path) -> None:
     def multiply(header: dict[str, Any]) -> None:
-        header["fitted"]["copies_"] = [header["fitted"]["embedding_"]] * 10**4
+        header["fitted"]["copies_"] = [fields(header)["signatures"]] * 10**4
 
     with pytest.raises(ModelFileError, match="damaged"):
         dc2.load(packed(with_header(honest, multiply), tmp_path / "model.dc2"))
@@ -139,20 +146,20 @@ def test_other_ways_of_packing_are_refused(honest: Members, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("array", "change"),
     [
-        ("signature_labels_", lambda array: put(array, 0, 2**31 - 1)),
-        ("signature_labels_", lambda array: put(array, 0, -1)),
-        ("signature_labels_", lambda array: array[:-1]),
-        ("signature_labels_", lambda array: array.astype(np.int64)),
-        ("signature_labels_", lambda array: array[:, None]),
-        ("embedding_", lambda array: array[:-1]),
-        ("embedding_", lambda array: put(array, 0, np.nan)),
-        ("eigenvalues_", lambda array: put(array, 0, np.inf)),
-        ("signatures_/points", lambda array: put(array, (0, 0), np.nan)),
-        ("signatures_/points", lambda array: array[:, :2]),
-        ("signatures_/points", lambda array: array[:0]),
-        ("signatures_/weights", lambda array: -array),
-        ("signatures_/weights", lambda array: 0 * array),
-        ("signatures_/spread", lambda array: put(array, 0, np.inf)),
+        ("conquest/labels", lambda array: put(array, 0, 2**31 - 1)),
+        ("conquest/labels", lambda array: put(array, 0, -1)),
+        ("conquest/labels", lambda array: array[:-1]),
+        ("conquest/labels", lambda array: array.astype(np.int64)),
+        ("conquest/labels", lambda array: array[:, None]),
+        ("embedding", lambda array: array[:-1]),
+        ("embedding", lambda array: put(array, 0, np.nan)),
+        ("eigenvalues", lambda array: put(array, 0, np.inf)),
+        ("signatures/points", lambda array: put(array, (0, 0), np.nan)),
+        ("signatures/points", lambda array: array[:, :2]),
+        ("signatures/points", lambda array: array[:0]),
+        ("signatures/weights", lambda array: -array),
+        ("signatures/weights", lambda array: 0 * array),
+        ("signatures/spread", lambda array: put(array, 0, np.inf)),
         ("centres", lambda array: put(array, (0, 0), np.inf)),
     ],
 )
@@ -180,14 +187,25 @@ def test_what_contradicts_itself_is_refused(
         lambda header: header.update(parameters=[]),
         lambda header: header.update(parameters={"no_such": 1}),
         lambda header: header["parameters"].update(assign=ESCAPE),
-        lambda header: header["fitted"].update(n_features_in_=4),
-        lambda header: header["fitted"].update(n_features_in_="3"),
-        lambda header: header["fitted"].update(n_rows_in_=None),
-        lambda header: header["fitted"].update(feature_names_in_={"names": ["a", "b"]}),
-        lambda header: header["fitted"].update(feature_names_in_={"names": ["a", "b", ESCAPE]}),
-        lambda header: header["fitted"].update(feature_names_in_={"names": ["a", "b", 3]}),
-        lambda header: header["fitted"].pop("signature_labels_"),
-        lambda header: header["fitted"].pop("n_features_in_"),
+        lambda header: fields(header, "columns").update(n_features=4),
+        lambda header: fields(header, "columns").update(n_features="3"),
+        lambda header: fields(header).update(n_rows=None),
+        lambda header: fields(header).update(n_rows=-1),
+        lambda header: fields(header, "columns").update(names={"tuple": ["a", "b"]}),
+        lambda header: fields(header, "columns").update(names={"tuple": ["a", "b", ESCAPE]}),
+        lambda header: fields(header, "columns").update(names={"tuple": ["a", "b", 3]}),
+        lambda header: fields(header).pop("conquest"),
+        lambda header: fields(header).update(conquest=None),
+        lambda header: fields(header).update(similarity=3),
+        lambda header: fields(header).update(similarity=fields(header)["signatures"]),
+        lambda header: fields(header).update(similarity=fields(header)["columns"]),
+        lambda header: fields(header).update(router=fields(header)["signatures"]),
+        lambda header: fields(header).update(seed=None),
+        lambda header: fields(header).update(wish=7),
+        lambda header: fields(header, "router").update(deal_seed=-1),
+        lambda header: fields(header, "router").update(deal_seed=0.5),
+        lambda header: header["fitted"].pop("_record"),
+        lambda header: header["fitted"].update(_record=3),
         lambda header: header["fitted"].update(predict=1),
         lambda header: header["fitted"].update(n_jobs=1),
         lambda header: header["fitted"].update(__dict__=1),
@@ -217,7 +235,7 @@ def test_a_model_of_the_first_format_is_to_be_fitted_again(
 
 def test_a_column_whose_name_steers_a_terminal_is_told_before_the_file_is_written(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b", ESCAPE])
-    model = RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(frame)
+    model = RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(frame)
     with pytest.raises(ModelFileError, match="no control characters") as refusal:
         model.save(tmp_path / "model.dc2")
     assert str(refusal.value).isprintable()
@@ -226,6 +244,17 @@ def test_a_column_whose_name_steers_a_terminal_is_told_before_the_file_is_writte
 
 def test_names_with_line_breaks_are_kept(tmp_path: Path) -> None:
     names = ["height\n(m)", "b\tc", "größe"]
-    model = RPFCluster(2, n_signatures=12, n_trees=20, random_state=0).fit(pd.DataFrame(X, columns=names))
+    model = RPFCluster(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(
+        pd.DataFrame(X, columns=names)
+    )
     model.save(tmp_path / "model.dc2")
     assert list(dc2.load(tmp_path / "model.dc2").feature_names_in_) == names
+
+
+def test_what_packs_very_well_can_be_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dc2.model_file.archive.UNPACKED_BYTES", 2**16)
+    rows = np.zeros((300, 2000))
+    rows[:, 0] = np.arange(300)
+    model = RPFCluster(2, n_signatures=100, similarity=RPF(n_trees=20), random_state=0).fit(rows)
+    model.save(tmp_path / "model.dc2")
+    np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(rows), model.predict(rows))

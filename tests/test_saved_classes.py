@@ -47,7 +47,7 @@ class Model(SaveMixin, BaseEstimator):
         self.graph_ = Graph(np.array([0]), np.array([]), {}, Recipe(8), (graph, None))
         self.recipe_ = self.similarity
         self.signatures_ = dc2.Signatures(np.zeros((1, 2)), np.ones(1), np.zeros(1))
-        self.distortion_, self.n_features_in_ = 0.0, 2
+        self.distortion_ = 0.0
         return self
 
 

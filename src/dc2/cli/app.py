@@ -41,5 +41,12 @@ def _dc2(
     """What can be asked of dc2 itself."""
 
 
-for _command in (as_command(cluster), as_command(predict), as_command(compress), info, report, demo):
+for _command in (
+    as_command(cluster),
+    as_command(predict),
+    as_command(compress),
+    as_command(info),
+    report,
+    demo,
+):
     app.command()(told_plainly(_command))

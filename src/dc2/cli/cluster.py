@@ -47,12 +47,15 @@ class ClusterOptions:
             "--report", metavar="FILE", help="Write a report here (.html), to be read in a browser."
         ),
     ] = None
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     weight: options.Weight = None
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = options.Scale.standard
+    metric: options.MetricOption = options.Metric.euclidean
     signatures: options.Signatures = 1000
     bandwidth: Annotated[
         Any,

@@ -12,7 +12,8 @@ from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
-from dc2.cli.rows import ColumnChoice, Rows
+from dc2.cli.rows import ColumnChoice, Rows, csv_options
+from dc2.cli.standard_input import with_standard_input
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import RPFCluster
 from dc2.engines.base import Progress
@@ -27,23 +28,22 @@ def run(wanted: ClusterOptions) -> None:
     """Cluster, write what is wanted and say what was done."""
     began = time.perf_counter()
     check_engine(wanted.engine, wanted.scheduler)
-    rows = Rows(wanted.data, ColumnChoice.of(wanted), wanted.engine)
-    files = check_outputs(
-        {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
-        force=wanted.force,
-        inputs=rows.paths,
-    )
-    source = rows.to_fit()
-    check_names(files.get("model"), source)
-    check_labels(files.get("labels"), rows, source, wanted.label_column)
-    with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
-        clusterer = fitted(wanted, source, progress)
-        if "model" in files:
-            with writing(files["model"]):
-                clusterer.save(files["model"])
-        since = time.perf_counter()
-        sizes = labelled(clusterer, rows.to_label(source), files, wanted)
-        labelling = time.perf_counter() - since
+    with with_standard_input(wanted.data) as data:
+        rows = Rows(data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted))
+        files = check_outputs(
+            {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
+            force=wanted.force,
+            inputs=rows.paths,
+        )
+        source = rows.to_fit()
+        check_names(files.get("model"), source)
+        check_labels(files.get("labels"), rows, source, wanted.label_column)
+        with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
+            clusterer = fitted(wanted, source, progress)
+            save(clusterer, files.get("model"))
+            since = time.perf_counter()
+            sizes = labelled(clusterer, rows.to_label(source), files, wanted)
+            labelling = time.perf_counter() - since
     if "report" in files:
         write_report(clusterer, files["report"], wanted.data)
     seconds = dict(clusterer.stage_seconds_)
@@ -58,10 +58,18 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFClu
         n_signatures=wanted.signatures,
         similarity=RPF(bandwidth=wanted.bandwidth),
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,
     ).fit(source)
+
+
+def save(clusterer: RPFCluster, path: Path | None) -> None:
+    """Save the model, if it is wanted: before the labels, so that it is there whatever becomes of them."""
+    if path is not None:
+        with writing(path):
+            clusterer.save(path)
 
 
 def labelled(

@@ -30,10 +30,13 @@ class CompressOptions:
         Path | None,
         typer.Option("--model", metavar="FILE", help="Save the Compressor here (.dc2), for Python."),
     ] = None
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     weight: options.Weight = None
     scale: options.ScaleOption = options.Scale.standard
+    metric: options.MetricOption = options.Metric.euclidean
     signatures: options.Signatures = 1000
     jobs: options.Jobs = None
     seed: options.Seed = 0

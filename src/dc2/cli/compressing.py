@@ -12,7 +12,8 @@ from dc2.cli.compress import CompressOptions
 from dc2.cli.failures import writing
 from dc2.cli.outputs import check_names, check_outputs
 from dc2.cli.progress import stage_bars
-from dc2.cli.rows import ColumnChoice, Rows
+from dc2.cli.rows import ColumnChoice, Rows, csv_options
+from dc2.cli.standard_input import with_standard_input
 from dc2.compress import Compressor
 from dc2.engines.base import Progress
 from dc2.facts.variance import variance_kept
@@ -28,15 +29,16 @@ WEIGHT_COLUMN, SPREAD_COLUMN = "dc2_weight", "dc2_spread"
 def run(wanted: CompressOptions) -> None:
     """Compress, write what is wanted and say what was done."""
     began = time.perf_counter()
-    rows = Rows(wanted.data, ColumnChoice.of(wanted))
-    outputs = {"signatures": wanted.output, "model": wanted.model}
-    files = check_outputs(outputs, force=wanted.force, inputs=rows.paths)
-    check_output_path(wanted.output)
-    source = rows.to_fit()
-    check_names(files.get("model"), source)
-    names = column_names(source)
-    with stage_bars() as progress:
-        compressor = fitted(wanted, source, progress)
+    with with_standard_input(wanted.data) as data:
+        rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
+        outputs = {"signatures": wanted.output, "model": wanted.model}
+        files = check_outputs(outputs, force=wanted.force, inputs=rows.paths)
+        check_output_path(wanted.output)
+        source = rows.to_fit()
+        check_names(files.get("model"), source)
+        names = column_names(source)
+        with stage_bars() as progress:
+            compressor = fitted(wanted, source, progress)
     if "model" in files:
         with writing(files["model"]):
             compressor.save(files["model"])
@@ -59,6 +61,7 @@ def fitted(wanted: CompressOptions, source: Source, progress: Progress) -> Compr
     return Compressor(
         wanted.signatures,
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,

@@ -7,14 +7,15 @@ import numpy as np
 
 from dc2.cli.failures import CommandError
 from dc2.sources.checks import listed
+from dc2.sources.formats import CsvOptions
 from dc2.sources.paths import FoundFile, find_files
 
 __all__ = ["data_facts"]
 
 
-def data_facts(paths: Sequence[str]) -> dict[str, Any]:
+def data_facts(paths: Sequence[str], csv: CsvOptions | None = None) -> dict[str, Any]:
     """Return the number of files and rows, and the type of every column."""
-    files = find_files(list(paths))
+    files = find_files(list(paths), csv)
     columns: dict[str, str] = {}
     n_rows: int | None = 0
     for file in files:
@@ -40,7 +41,7 @@ def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
     """Return the columns of a file and their types, and its rows where that needs no pass."""
     try:
         if file.format.name == "npy":
-            array = np.load(file.path, mmap_mode="r", allow_pickle=False)
+            array = np.lib.format.open_memmap(file.path, mode="r")
             if array.ndim not in (1, 2):
                 raise ValueError(f"it holds an array of shape {array.shape}, and no rows")
             width = array.shape[1] if array.ndim == 2 else 1

@@ -30,11 +30,14 @@ _IN_OPTION_WORDS = {
     "n_jobs": "--jobs",
     "sample_weight": "the column of --weight",
     "Input X": "The data",
+    "read it with dc2.as_source(path, csv=dc2.CsvOptions(header=False))": "say --no-header",
 }
+_DELIMITER = r"Read it with dc2\.as_source\(path, csv=dc2\.CsvOptions\(delimiter=(?P<sign>'[^']*')\)\)"
 # Quotes in a message hold the user's own words, which stay as they are.
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _QUOTED_OR_WORDS = re.compile(
-    f"(?P<quoted>{_QUOTED})|" + "|".join(rf"(?<!\w){re.escape(words)}(?![\w])" for words in _IN_OPTION_WORDS)
+    f"(?P<quoted>{_QUOTED})|{_DELIMITER}|"
+    + "|".join(rf"(?<!\w){re.escape(words)}(?![\w])" for words in _IN_OPTION_WORDS)
 )
 
 
@@ -105,6 +108,8 @@ def in_option_words(message: str) -> str:
     """
 
     def reworded(found: re.Match[str]) -> str:
+        if found["sign"]:
+            return f"Say --delimiter {found['sign']}"
         return found["quoted"] or _IN_OPTION_WORDS[found[0]]
 
     return _QUOTED_OR_WORDS.sub(reworded, message)

@@ -8,6 +8,7 @@ import numpy as np
 from dc2.cli.failures import CommandError
 from dc2.facts.variance import variance_kept
 from dc2.loading import load, read_header
+from dc2.parameters import is_plain
 
 __all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts"]
 
@@ -69,5 +70,9 @@ def model_facts(path: Path) -> dict[str, Any]:
         "distortion": model.distortion_,
         "variance_kept": variance_kept(model.signatures_),
         "cluster_sizes": sizes,
-        "settings": {name: value for name, value in model.get_params().items() if name != "verbose"},
+        "settings": {
+            name: value if is_plain(value) else repr(value)
+            for name, value in model.get_params(deep=False).items()
+            if name != "verbose"
+        },
     }

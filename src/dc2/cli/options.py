@@ -12,6 +12,7 @@ __all__ = [
     "Columns",
     "Data",
     "Debug",
+    "Delimiter",
     "Drop",
     "Engine",
     "EngineOption",
@@ -20,7 +21,10 @@ __all__ = [
     "Json",
     "LabelColumn",
     "LabelsFile",
+    "Metric",
+    "MetricOption",
     "ModelFile",
+    "NoHeader",
     "RowIds",
     "Scale",
     "ScaleOption",
@@ -38,13 +42,19 @@ class Scale(StrEnum):
 
     standard = "standard"
     robust = "robust"
-    unit = "unit"
     none = "none"
 
     @property
     def parameter(self) -> str | None:
         """The estimator's parameter."""
         return None if self is Scale.none else self.value
+
+
+class Metric(StrEnum):
+    """What makes rows alike."""
+
+    euclidean = "euclidean"
+    cosine = "cosine"
 
 
 class Engine(StrEnum):
@@ -59,8 +69,9 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="Parquet, Arrow, CSV (also .csv.gz) or .npy files; folders, 'globs/*.parquet' and addresses such as "
-        "s3://bucket/*.parquet too. All have the same columns.",
+        help="Parquet, Arrow, CSV, TSV, JSON lines (.jsonl), these also packed (.gz, .zst), or .npy files; folders, "
+        "'globs/*.parquet' and addresses such as s3://bucket/*.parquet; - for standard input. All have the same "
+        "columns.",
     ),
 ]
 ModelFile = Annotated[
@@ -74,6 +85,20 @@ LabelsFile = Annotated[
         metavar="FILE",
         show_default=False,
         help="Where to write a label per row, in order: .parquet, .arrow, .csv, .csv.gz or .npy.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What separates the columns of CSV files, such as ';' or tab. A comma, if not given; in .tsv a tab.",
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."
     ),
 ]
 Columns = Annotated[
@@ -105,7 +130,15 @@ ScaleOption = Annotated[
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "unit (every row to length 1, for embeddings), none. It is saved with the model.",
+        "none. It is saved with the model.",
+    ),
+]
+MetricOption = Annotated[
+    Metric,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="euclidean, or cosine: only the direction of a row counts, for embeddings (with --scale none).",
     ),
 ]
 Signatures = Annotated[

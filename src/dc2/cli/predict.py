@@ -15,6 +15,8 @@ class PredictOptions:
     model: options.ModelFile
     data: options.Data
     output: options.LabelsFile
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
     columns: options.Columns = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     label_column: options.LabelColumn = "label"
@@ -38,15 +40,16 @@ def predict(wanted: PredictOptions) -> None:
     from dc2.cli.model_facts import load_clusterer
     from dc2.cli.outputs import check_labels, check_outputs
     from dc2.cli.progress import stage_bars
-    from dc2.cli.rows import ColumnChoice, Rows
+    from dc2.cli.rows import ColumnChoice, Rows, csv_options
+    from dc2.cli.standard_input import with_standard_input
 
     clusterer = load_clusterer(wanted.model)
-    rows = Rows(wanted.data, ColumnChoice.of(wanted))
-    inputs = [str(wanted.model), *rows.paths]
-    files = check_outputs({"labels": wanted.output}, force=wanted.force, inputs=inputs)
-    source = rows.like(getattr(clusterer, "feature_names_in_", None))
-    check_labels(files["labels"], rows, source, wanted.label_column)
-    with stage_bars() as progress:
+    with with_standard_input(wanted.data) as data, stage_bars() as progress:
+        rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
+        inputs = [str(wanted.model), *rows.paths]
+        files = check_outputs({"labels": wanted.output}, force=wanted.force, inputs=inputs)
+        source = rows.like(getattr(clusterer, "feature_names_in_", None))
+        check_labels(files["labels"], rows, source, wanted.label_column)
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
         sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column)
     summary.tell(

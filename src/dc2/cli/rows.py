@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,10 @@ import typer
 
 from dc2.cli.options import Engine, split_names
 from dc2.sources import Source, as_source
-from dc2.sources.paths import FoundFile, find_files
+from dc2.sources.formats import CsvOptions
+from dc2.sources.paths import find_files
 
-__all__ = ["ColumnChoice", "Rows"]
+__all__ = ["ColumnChoice", "Rows", "csv_options"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,14 @@ class ColumnChoice:
         return cls(columns, drop, ids, getattr(wanted, "weight", None))
 
 
+def csv_options(wanted: Any) -> CsvOptions | None:
+    """Return how the options of a command say that text files are to be read; None where they say nothing."""
+    if wanted.delimiter is None and not wanted.no_header:
+        return None
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(wanted.delimiter, wanted.delimiter)
+    return CsvOptions(delimiter, header=not wanted.no_header)
+
+
 class Rows:
     """Files on the command line.
 
@@ -60,18 +70,27 @@ class Rows:
         What their columns are for.
     engine : Engine, default="threads"
         Who reads the files.
+    csv : CsvOptions or None
+        How text files are read.
     """
 
-    def __init__(self, data: Sequence[str], choice: ColumnChoice, engine: Engine = Engine.threads) -> None:
+    def __init__(
+        self,
+        data: Sequence[str],
+        choice: ColumnChoice,
+        engine: Engine = Engine.threads,
+        csv: CsvOptions | None = None,
+    ) -> None:
         self._data = list(data)
-        self._files: list[FoundFile] = find_files(self._data)
-        self._unnamed = all(not file.format.named_columns for file in self._files)
+        self._csv = csv
+        files = find_files(self._data, csv)
+        self._unnamed = all(not file.format.named_columns for file in files)
         self._columns = [self._name(name) for name in choice.columns]
         self._drop = [self._name(name) for name in choice.drop]
         self._weight = choice.weight
-        self._open = _opener(engine)
+        self._open = functools.partial(_opener(engine), csv=csv)
         self.ids = list(choice.ids)
-        self.paths = [file.path for file in self._files]
+        self.paths = [file.path for file in files]
 
     def to_fit(self) -> Source:
         """Return the features and weights; ids are not read."""
@@ -94,7 +113,7 @@ class Rows:
 
     def first_ids(self, fitted: Source) -> Any:
         """Return the ids of the first few rows, in the types in which all will come."""
-        first = as_source(self._data, columns=fitted.feature_names, extra=self.ids)
+        first = as_source(self._data, columns=fitted.feature_names, extra=self.ids, csv=self._csv)
         return next((block.extra for block in first.blocks(1)), None)
 
     def _name(self, name: str) -> Any:

@@ -65,6 +65,13 @@ class ClusterRecord:
         numbers = self.signature_of_id
         is_sound = (
             type(self.n_rows) is int
+            and self.n_rows > 0
+            and isinstance(self.seed, dict)
+            and isinstance(self.wish, Wish)
+            and isinstance(self.conquest, Conquest)
+            and isinstance(self.signatures, Signatures)
+            and hasattr(self.similarity, "in_words")
+            and hasattr(self.router, "assign")
             and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +27,10 @@ HEADER_MEMBER = "model.json"
 # Fixed, so that equal models are equal files.
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
 
-# What a file may unpack to. Trees and centres are random numbers, which hardly shrink: no honest model comes near.
+# What a file may unpack to. What packs better than its share is stored as it is, so no honest model comes near.
 UNPACKED_BYTES = 64 * 2**20
 UNPACKED_RATIO = 16
+PACKED_RATIO, PACKED_WHATEVER_BYTES = 8, 2**14
 HEADER_BYTES = 8 * 2**20
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 MOST_AXES = 3
@@ -43,7 +45,13 @@ def write_archive(
         open(temporary, "xb") as sink,
         zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        _write_member(archive, HEADER_MEMBER, json.dumps(header, indent=1).encode())
+        text = json.dumps(header, indent=1).encode()
+        if len(text) > HEADER_BYTES:
+            raise ModelFileError(
+                f"A model file has room for {HEADER_BYTES} bytes of names and numbers, but these have {len(text)}. "
+                "Give the columns shorter names, or pass an array without names."
+            )
+        _write_member(archive, HEADER_MEMBER, text)
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
@@ -52,7 +60,8 @@ def write_archive(
 
 def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     member = zipfile.ZipInfo(name, MEMBER_TIME)
-    member.compress_type = zipfile.ZIP_DEFLATED
+    well = len(content) > PACKED_WHATEVER_BYTES and len(content) > PACKED_RATIO * len(zlib.compress(content))
+    member.compress_type = zipfile.ZIP_STORED if well else zipfile.ZIP_DEFLATED
     archive.writestr(member, content)
 
 

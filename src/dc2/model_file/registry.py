@@ -17,7 +17,8 @@ def saved_model(cls: Class) -> Class:
     """Register an estimator, or a recipe with `get_params`, that model files may hold.
 
     Its parameters are saved; they may be numbers, texts, None, lists and tuples of these, and other registered
-    estimators. One that derives from `SaveMixin` is saved with what it has learned. A subclass registers itself again.
+    estimators. One that derives from `SaveMixin` is saved with what it has learned. A method ``check()`` is called as
+    that of a record is. A subclass registers itself again.
     """
     return _registered(cls, MODELS)
 

@@ -92,6 +92,8 @@ def decode(value: Any, read_array: ReadArray) -> Any:
 def decode_model(value: dict[str, Any], read_array: ReadArray) -> Any:
     """Return the estimator that `encode_model` wrote."""
     model = MODELS[value["model"]](**_decode_each(value["parameters"], read_array))
+    if hasattr(model, "check"):
+        model.check()
     for name, learned in _decode_each(value["fitted"] or {}, read_array).items():
         if hasattr(type(model), name) or name in vars(model) or name.startswith("__"):
             raise ValueError(f"{name!r} is not what a model learns")

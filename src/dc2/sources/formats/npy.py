@@ -59,7 +59,7 @@ def _mapped(file: FoundFile) -> np.memmap[Any, Any]:
     if not file.is_local:
         raise SourceError(f"{file.path!r}: .npy files must be local; use Parquet.")
     try:
-        mapped = np.load(file.path, mmap_mode="r", allow_pickle=False)
+        mapped = np.lib.format.open_memmap(file.path, mode="r")
     except Exception as error:  # a damaged header breaks NumPy's parser in many ways
         raise SourceError(f"Cannot read {file.path!r} as .npy: {error}") from error
     if not isinstance(mapped, np.memmap):

@@ -1,0 +1,122 @@
+"""Laws of what the command line reads: the same labels whatever the kind of file, and standard input too."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+
+import dc2.cli.standard_input
+from dc2.cli import main
+
+N = 500
+X = np.random.default_rng(0).normal(size=(N, 2)).round(6)
+FRAME = pd.DataFrame(X, columns=["x", "y"]).assign(id=[f"{row:07}" for row in range(N)])
+QUICK = ("-k", "2", "--signatures", "30", "--id", "id")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv("rows.csv", index=False)
+    run("cluster", "rows.csv", *QUICK, "-o", "expected.csv", "--model", "model.dc2")
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert (stop.value.code or 0) == code
+
+
+def standard_input(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+def test_ids_of_csv_come_out_to_the_letter(folder: Path) -> None:
+    written = pd.read_csv("expected.csv", dtype=str)
+    assert written["id"].tolist() == FRAME["id"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("rows.tsv", {"sep": "\t"}), ("rows.csv.gz", {}), ("semicolons.csv", {"sep": ";"}), ("rows.jsonl", {})],
+)
+def test_the_kind_of_text_file_changes_nothing(name: str, options: dict[str, str], folder: Path) -> None:
+    if name.endswith(".jsonl"):
+        FRAME.to_json(name, orient="records", lines=True)
+    else:
+        FRAME.to_csv(name, index=False, **options)
+    said = ["--delimiter", ";"] if options.get("sep") == ";" else []
+    run("cluster", name, *QUICK, *said, "-o", "labels.csv")
+    assert Path("labels.csv").read_bytes() == Path("expected.csv").read_bytes()
+    run("predict", "model.dc2", name, "--id", "id", *said, "-o", "again.csv")
+    assert Path("again.csv").read_bytes() == Path("expected.csv").read_bytes()
+
+
+def test_a_file_without_names_has_numbered_ones(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FRAME.to_csv("bare.csv", index=False, header=False)
+    options = ["-k", "2", "--signatures", "30", "--no-header"]
+    run("cluster", "bare.csv", *options, "--id", "x2", "-o", "labels.csv")
+    lines = Path("labels.csv").read_text().splitlines()
+    assert lines[0] == "x2,label"
+    assert lines[1:] == Path("expected.csv").read_text().splitlines()[1:]
+    run("info", "bare.csv", "--no-header")
+    assert "x0=double" in capsys.readouterr().out
+
+
+def test_what_would_help_is_told_in_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    FRAME.to_csv("semicolons.csv", index=False, sep=";")
+    FRAME[["x", "y"]].to_csv("bare.csv", index=False, header=False)
+    run("cluster", "semicolons.csv", *QUICK, "-o", "labels.csv", code=1)
+    assert "--delimiter ';'" in capsys.readouterr().err
+    run("cluster", "bare.csv", "-k", "2", "-o", "labels.csv", code=1)
+    assert "--no-header" in capsys.readouterr().err
+    run("cluster", "rows.csv", *QUICK, "-o", "labels.csv", "--delimiter", "ab", code=2)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_standard_input_is_a_file_like_any_other(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(f"given.{kind}")
+    {"csv": lambda: FRAME.to_csv(path, index=False), "parquet": lambda: FRAME.to_parquet(path),
+     "jsonl": lambda: FRAME.to_json(path, orient="records", lines=True)}[kind]()  # fmt: skip
+    standard_input(monkeypatch, path.read_bytes())
+    run("cluster", "-", *QUICK, "-o", "labels.csv")
+    assert Path("labels.csv").read_bytes() == Path("expected.csv").read_bytes()
+    standard_input(monkeypatch, path.read_bytes())
+    run("predict", "model.dc2", "-", "--id", "id", "-o", "again.csv")
+    assert Path("again.csv").read_bytes() == Path("expected.csv").read_bytes()
+
+
+def test_standard_input_has_a_limit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dc2.cli.standard_input, "MOST_BYTES", 1000)
+    standard_input(monkeypatch, Path("rows.csv").read_bytes())
+    run("cluster", "-", *QUICK, "-o", "labels.csv", code=1)
+    assert "more than 1.0 kB" in capsys.readouterr().err
+    standard_input(monkeypatch, b"")
+    run("info", "-", code=1)
+    assert "Standard input is empty" in capsys.readouterr().err
+    run("info", "-", "-", code=2)
+
+
+def test_python_runs_the_package(folder: Path) -> None:
+    source = str(Path(dc2.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "dc2", "info", "-", "--json"],
+        input=b"x,y\n1,2\n",
+        capture_output=True,
+        env={"PYTHONPATH": source, "PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b'"columns": 2' in done.stdout
