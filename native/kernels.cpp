@@ -1,6 +1,7 @@
 // One file, several instruction sets: DC2_ARCH names the namespace, the build sets the flags. Nothing from the standard
 // library that could be instantiated here and then linked into another variant.
 #include "lanes.hpp"
+#include "neighbours.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -228,6 +229,11 @@ static void project(const Matrix<T>& X, const uint32_t* rows, int64_t count, con
 }
 
 template <class T>
+static void offer_links(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count) {
+    DC2_BY_CHUNKS(offer_links_of, lists.points.width, lists, links, queries, count)
+}
+
+template <class T>
 static void pull(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull) {
     T* first = new T[X.width];
     T* buffer = new T[X.width];
@@ -310,10 +316,12 @@ static double sum_steps(const T* values, int64_t count, T low, double step) {
 
 extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
-const Kernels<float> kernels_float = {scan<float>,   project<float>, pull<float>,
-                                      range<float>,  around<float>,  sum_steps<float>};
-const Kernels<double> kernels_double = {scan<double>,  project<double>, pull<double>,
-                                        range<double>, around<double>,  sum_steps<double>};
+const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,
+                                      range<float>,     around<float>,       sum_steps<float>,
+                                      offer_groups<float>, offer_links<float>};
+const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,
+                                        range<double>,     around<double>,       sum_steps<double>,
+                                        offer_groups<double>, offer_links<double>};
 
 }  // namespace DC2_ARCH
 }  // namespace dc2

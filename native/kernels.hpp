@@ -61,6 +61,21 @@ struct ScanJob {
     int64_t few;
 };
 
+// Lists of neighbours: of each point its `k` nearest found so far, itself first.
+template <class T>
+struct NeighbourLists {
+    Matrix<T> points;  // IN (rows, width), each row padded to whole lanes
+    int64_t k;
+    int32_t* ids;      // IN, OUT (rows, k); the largest number where nothing was found yet
+    T* distances;      // IN, OUT (rows, k), squared
+};
+
+struct Links {
+    const int32_t* ids;    // IN (rows, width), -1 behind the last
+    const uint8_t* fresh;  // IN (rows, width)
+    int64_t width;
+};
+
 template <class T>
 struct Kernels {
     // Returns the number of rows that are not finite.
@@ -75,6 +90,11 @@ struct Kernels {
     void (*around)(const T* values, int64_t count, T place, T* below, T* above);
     // Sum of (value - low) / step, each rounded to a whole number; the step is a power of two.
     double (*sum_steps)(const T* values, int64_t count, T low, double step);
+    // Offers the points order[begin..end) all members of their groups, which are order[starts[g]..starts[g + 1]).
+    void (*offer_groups)(const NeighbourLists<T>& lists, const int32_t* order, const int64_t* starts, int64_t begin,
+                         int64_t end);
+    // Offers some points the links of their links.
+    void (*offer_links)(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count);
 };
 
 template <class T>

@@ -2,6 +2,9 @@
 // compiled with it once per instruction set.
 #pragma once
 #include <cstring>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
 #include "kernels.hpp"
 
@@ -36,6 +39,11 @@ struct Lanes {
     }
     DC2_LANEWISE(+) DC2_LANEWISE(-) DC2_LANEWISE(*)
 #undef DC2_LANEWISE
+    friend Lanes operator-(const Lanes& a, T b) {
+        Lanes c;
+        for (int i = 0; i < N; ++i) c.lane[i] = a.lane[i] - b;
+        return c;
+    }
 };
 template <class T>
 struct LaneTypes {
@@ -63,6 +71,37 @@ static inline T fold(const typename LaneTypes<T>::Eight& lanes) {
     return quarter[0] + quarter[1];
 #else
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+#endif
+}
+
+#if defined(__AVX__)
+static inline int movemask_at_most(const LaneTypes<float>::Eight& values, float bound) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(load<__m256>(&values), _mm256_set1_ps(bound), _CMP_LE_OQ));
+}
+static inline int movemask_at_most(const LaneTypes<double>::Eight& values, double bound) {
+    const double* four = reinterpret_cast<const double*>(&values);
+    const __m256d at = _mm256_set1_pd(bound);
+    return _mm256_movemask_pd(_mm256_or_pd(_mm256_cmp_pd(load<__m256d>(four), at, _CMP_LE_OQ),
+                                           _mm256_cmp_pd(load<__m256d>(four + 4), at, _CMP_LE_OQ)));
+}
+#endif
+
+template <class V>
+static inline V zeros() {
+    V v;
+    std::memset(&v, 0, sizeof(V));
+    return v;
+}
+
+// Whether any of eight values is at most `bound`.
+template <class T>
+static inline bool any_at_most(const typename LaneTypes<T>::Eight& values, T bound) {
+#if defined(__AVX__)
+    return movemask_at_most(values, bound) != 0;
+#else
+    bool any = false;
+    for (int i = 0; i < kLanes; ++i) any |= values[i] <= bound;
+    return any;
 #endif
 }
 

@@ -18,6 +18,7 @@
 #include "grow.hpp"
 #include "kernels.hpp"
 #include "leiden.hpp"
+#include "lists.hpp"
 
 namespace nb = nanobind;
 using std::optional;
@@ -313,6 +314,96 @@ double measure_modularity(const In1<int64_t>& indptr, const In1<int32_t>& indice
     return modularity(graph, labels.data(), resolution);
 }
 
+// --- nearest neighbours -------------------------------------------------------------------------------------------
+
+template <class T>
+using Lists = NeighbourLists<T>;
+
+template <class T>
+Lists<T> neighbour_lists(const In2<T>& points, int64_t width, Out2<int32_t>& ids, Out2<T>& distances) {
+    const size_t n = points.shape(0), k = ids.shape(1);
+    require(n < (size_t(1) << 31), "points: fewer than 2^31");
+    require(width > 0 && size_t(padded_width(width)) == points.shape(1), "points: rows of whole lanes");
+    require(ids.shape(0) == n && distances.shape(0) == n && distances.shape(1) == k && k > 0, "lists: shape");
+    const int64_t step = int64_t(points.shape(1));
+    return {{points.data(), int64_t(n), width, step, 1, true}, int64_t(k), ids.data(), distances.data()};
+}
+
+bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) {
+    return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
+}
+
+template <class T>
+void offer_groups(const In2<T>& points, int64_t width, const In1<int32_t>& order, const In1<int64_t>& starts,
+                  std::tuple<int64_t, int64_t> span, Out2<int32_t> ids, Out2<T> distances) {
+    const Lists<T> lists = neighbour_lists<T>(points, width, ids, distances);
+    const auto [begin, end] = span;
+    const int64_t n = int64_t(order.shape(0));
+    const size_t groups = starts.shape(0);
+    require(all_within(order.data(), order.shape(0), 0, lists.points.rows), "order: points");
+    require(groups > 1 && starts.data()[0] == 0 && starts.data()[groups - 1] == n &&
+                std::is_sorted(starts.data(), starts.data() + groups),
+            "starts: from 0 to the number of points, ascending");
+    require(0 <= begin && begin <= end && end <= n, "span: places of order");
+    nb::gil_scoped_release released;
+    kernels<T>().offer_groups(lists, order.data(), starts.data(), begin, end);
+}
+
+template <class T>
+void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links, const In2<uint8_t>& fresh,
+                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances) {
+    const Lists<T> lists = neighbour_lists<T>(points, width, ids, distances);
+    require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
+            "links and fresh: shape");
+    require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
+    require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
+    nb::gil_scoped_release released;
+    kernels<T>().offer_links(lists, {links.data(), fresh.data(), int64_t(links.shape(1))}, queries.data(),
+                             int64_t(queries.shape(0)));
+}
+
+std::tuple<Array<int32_t, 2>, Array<uint8_t, 2>> links_of(const In2<int32_t>& ids, const In2<int32_t>& before,
+                                                          int64_t width) {
+    const size_t n = ids.shape(0), k = ids.shape(1);
+    require(before.shape(0) == n && before.shape(1) == k && k > 0, "before: shape of ids");
+    require(width > 0, "width: positive");
+    require(all_within(ids.data(), ids.size(), 0, int64_t(1) << 31), "ids: not negative");
+    LinkTable table;
+    {
+        nb::gil_scoped_release released;
+        table = link_neighbours(ids.data(), before.data(), int64_t(n), int64_t(k), width);
+    }
+    return {give<int32_t, 2>(std::move(table.ids), {n, size_t(width)}),
+            give<uint8_t, 2>(std::move(table.fresh), {n, size_t(width)})};
+}
+
+template <class T>
+void copies(const In2<int32_t>& near, const In2<T>& near_distances, const In1<int64_t>& starts,
+            const In1<int32_t>& rows, Out2<int32_t> ids, Out2<T> distances) {
+    const size_t places = near.shape(0), n = ids.shape(0), k = ids.shape(1);
+    require(near_distances.shape(0) == places && near_distances.shape(1) == near.shape(1), "near_distances: shape");
+    require(distances.shape(0) == n && distances.shape(1) == k && k > 0 && rows.shape(0) == n, "lists: shape");
+    require(starts.shape(0) == places + 1 && starts.data()[0] == 0 && starts.data()[places] == int64_t(n) &&
+                std::is_sorted(starts.data(), starts.data() + places + 1),
+            "starts: from 0 to the number of rows, ascending");
+    require(all_within(rows.data(), n, 0, int64_t(n)), "rows: numbers of rows");
+    require(all_within(near.data(), near.size(), 0, int64_t(places)), "near: numbers of places");
+    nb::gil_scoped_release released;
+    offer_copies<T>({near.data(), near_distances.data(), int64_t(near.shape(1)), starts.data(), rows.data(),
+                     int64_t(places)},
+                    int64_t(k), ids.data(), distances.data());
+}
+
+template <class T>
+void define_neighbours_for(nb::module_& module) {
+    module.def("offer_groups", &offer_groups<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("order"),
+               nb::arg("starts"), nb::arg("span"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
+    module.def("offer_links", &offer_links<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("links"),
+               nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
+    module.def("offer_copies", &copies<T>, nb::arg("near"), nb::arg("near_distances"), nb::arg("starts"),
+               nb::arg("rows"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
+}
+
 template <class T>
 void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("directions"),
@@ -332,6 +423,9 @@ NB_MODULE(_native, module) {
     using namespace dc2;
     define_for<float>(module);
     define_for<double>(module);
+    define_neighbours_for<float>(module);
+    define_neighbours_for<double>(module);
+    module.def("link_neighbours", &links_of, nb::arg("ids"), nb::arg("before"), nb::arg("width"));
     module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));
     module.def("sample_rows", &sample_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"), nb::arg("limit"));
     module.def("coleaf_counts", &count_shared_leaves, nb::arg("a"), nb::arg("b"));

@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from dc2 import KASP, RASP, RPFCluster
+from dc2 import KASP, RASP, Compressor, RPFCluster
+from dc2.kernels import RPF
 
-SMALL = {"n_signatures": 100, "n_trees": 100, "random_state": 0}
+SMALL = {"n_signatures": 100, "similarity": RPF(n_trees=100), "random_state": 0}
 RIVAL = {"n_signatures": 30, "random_state": 0}
 
 
@@ -28,9 +29,15 @@ def same_partition(a: NDArray, b: NDArray) -> bool:
 def clusterers() -> list:
     return [
         pytest.param(RPFCluster(3, **SMALL), id="RPFCluster"),
-        pytest.param(RPFCluster(3, populate="nearest", refine=2, **SMALL), id="RPFCluster-nearest"),
-        pytest.param(RPFCluster(3, populate="leaf", assign="ncut", **SMALL), id="RPFCluster-ncut"),
-        pytest.param(RPFCluster(3, n_partitions=3, weighted=True, **SMALL), id="RPFCluster-partitions"),
+        pytest.param(RPFCluster(3, similarity="gaussian", **RIVAL), id="RPFCluster-gaussian"),
+        pytest.param(
+            RPFCluster(3, compressor=Compressor(populate="leaf"), assign="ncut", **SMALL),
+            id="RPFCluster-ncut",
+        ),
+        pytest.param(
+            RPFCluster(3, compressor=Compressor(n_partitions=3), weighted=True, **SMALL),
+            id="RPFCluster-partitions",
+        ),
         pytest.param(KASP(3, assign="kmeans", **RIVAL), id="KASP"),
         pytest.param(RASP(3, **RIVAL), id="RASP"),
     ]

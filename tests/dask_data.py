@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dc2 import Compressor, RPFCluster
+from dc2.kernels import RPF
 
 N_ROWS = 3_000
 NAMES = list("abcde")
@@ -27,7 +28,12 @@ def compressor(**parameters):
 
 def clusterer():
     return RPFCluster(
-        3, n_signatures=30, sample_size=500, n_trees=50, bandwidth=0.05, random_state=0, n_jobs=1
+        3,
+        n_signatures=30,
+        similarity=RPF(n_trees=50, bandwidth=0.05),
+        compressor=Compressor(sample_size=500),
+        random_state=0,
+        n_jobs=1,
     )
 
 

@@ -1,20 +1,29 @@
 """What RPFCluster chooses by itself, and changing one's mind without the rows."""
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import dc2
 from dc2 import RPFCluster
 from dc2.errors import InputError, ParameterError
-from dc2.kernels.bandwidth import BANDWIDTHS
+from dc2.kernels import RPF
+from dc2.kernels.rpf import BANDWIDTHS
 
-SMALL: dict[str, Any] = {"n_signatures": 200, "n_trees": 200, "random_state": 0}
+SMALL: dict[str, Any] = {"n_signatures": 200, "similarity": RPF(n_trees=200), "random_state": 0}
+
+
+def at_bandwidth(bandwidth: float | str) -> dict[str, Any]:
+    return SMALL | {"similarity": RPF(n_trees=200, bandwidth=bandwidth)}
 
 
 def blobs(n_clusters: int, n_rows: int = 4000, n_features: int = 2) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -78,20 +87,11 @@ def test_what_was_considered_is_shown(fitted):
     path = fitted.n_clusters_path_
     assert path["n_clusters"].tolist() == list(range(1, len(path["score"]) + 1))
     assert path["n_clusters"][path["score"].argmax()] == fitted.n_clusters_
-    assert 0.0 <= fitted.n_clusters_confidence_ <= 1.0
-
-
-def test_confidence_is_low_where_the_data_are_unclear_and_high_where_they_are_clear():
-    clear = RPFCluster(n_clusters="auto", **SMALL).fit(blobs(4)[0])
-    tangled, _ = make_blobs(4000, centers=6, cluster_std=2.5, random_state=1)
-    unclear = RPFCluster(n_clusters="auto", **SMALL).fit(tangled)
-    assert 0.0 <= unclear.n_clusters_confidence_ < clear.n_clusters_confidence_ <= 1.0
 
 
 def test_a_number_that_was_given_leaves_no_path_of_numbers(fitted):
     fitted.recluster(n_clusters=3)
     assert not hasattr(fitted, "n_clusters_path_")
-    assert not hasattr(fitted, "n_clusters_confidence_")
 
 
 # The bandwidth
@@ -105,14 +105,14 @@ def test_the_bandwidths_considered_are_shown(moons):
 
 
 def test_a_bandwidth_that_was_given_is_used_and_leaves_no_path(moons):
-    model = RPFCluster(n_clusters=2, bandwidth=0.07, **SMALL).fit(moons)
+    model = RPFCluster(n_clusters=2, **at_bandwidth(0.07)).fit(moons)
     assert model.bandwidth_ == 0.07
     assert not hasattr(model, "bandwidth_path_")
 
 
 def test_giving_the_bandwidth_that_was_chosen_changes_nothing(moons):
     chosen = RPFCluster(n_clusters=3, **SMALL).fit(moons)
-    given = RPFCluster(n_clusters=3, bandwidth=chosen.bandwidth_, **SMALL).fit(moons)
+    given = RPFCluster(n_clusters=3, **at_bandwidth(chosen.bandwidth_)).fit(moons)
     np.testing.assert_array_equal(chosen.signature_labels_, given.signature_labels_)
     np.testing.assert_array_equal(chosen.eigenvalues_, given.eigenvalues_)
 
@@ -140,14 +140,16 @@ def test_choices_do_not_depend_on_threads_or_blocks(moons, weighted):
                                     {"n_clusters": 4, "bandwidth": 0.03}, {"n_clusters": "auto"}], ids=str)  # fmt: skip
 @pytest.mark.parametrize("weighted", [False, True])
 def test_recluster_is_a_fresh_fit_with_what_was_given(moons, choice, weighted):
-    start = {"n_clusters": 3, "weighted": weighted, **SMALL}
-    model = RPFCluster(**start).fit(moons).recluster(**choice)
-    fresh = RPFCluster(**(start | choice)).fit(moons)
+    model = RPFCluster(3, weighted=weighted, **SMALL).fit(moons).recluster(**choice)
+    fresh = RPFCluster(
+        choice.get("n_clusters", 3), weighted=weighted, **at_bandwidth(choice.get("bandwidth", "auto"))
+    )
+    fresh.fit(moons)
     np.testing.assert_array_equal(model.signature_labels_, fresh.signature_labels_)
     np.testing.assert_array_equal(model.labels_, fresh.labels_)
     np.testing.assert_array_equal(model.eigenvalues_, fresh.eigenvalues_)
     np.testing.assert_array_equal(model.embedding_, fresh.embedding_)
-    assert model.get_params() == fresh.get_params()
+    assert model.similarity_.matrix().tobytes() == fresh.similarity_.matrix().tobytes()
     assert (model.bandwidth_, model.n_clusters_) == (fresh.bandwidth_, fresh.n_clusters_)
 
 
@@ -158,6 +160,49 @@ def test_after_recluster_labels_are_predictions(fitted, moons):
     assert len(np.unique(fitted.labels_)) == 7
 
 
+def test_recluster_does_not_touch_the_parameters(fitted):
+    before = repr(fitted.get_params())
+    fitted.recluster(n_clusters=5, bandwidth=0.03)
+    assert repr(fitted.get_params()) == before
+    assert (fitted.n_clusters_, fitted.bandwidth_) == (5, 0.03)
+
+
+def test_recluster_keeps_what_was_asked_for_last(fitted, moons):
+    """It is the last wish that counts, not the parameter."""
+    fitted.recluster(n_clusters=5).recluster(bandwidth=0.08)
+    fresh = RPFCluster(5, **at_bandwidth(0.08)).fit(moons)
+    np.testing.assert_array_equal(fitted.labels_, fresh.labels_)
+
+
+def test_a_range_is_the_pair_of_its_ends(moons):
+    pair, steps = (RPFCluster(wish, **SMALL).fit(moons) for wish in ((2, 10), range(2, 11)))
+    np.testing.assert_array_equal(pair.labels_, steps.labels_)
+    for name, values in pair.n_clusters_path_.items():
+        np.testing.assert_array_equal(values, steps.n_clusters_path_[name])
+
+
+def test_rows_so_few_that_no_number_scores_still_have_clusters():
+    X = np.random.default_rng(0).normal(size=(6, 1))
+    model = RPFCluster((2, 6), similarity=RPF(n_trees=50, leaf_size=30), random_state=0).fit(X)
+    assert 2 <= model.n_clusters_ <= 6
+
+
+@given(st.integers(1, 8), st.integers(0, 6), st.integers(1, 12), st.booleans(), st.integers(0, 3))
+@settings(max_examples=60)
+def test_any_range_over_any_handful_of_rows_finds_a_number_within(low, more, n_rows, equal, seed):
+    X = np.round(np.random.default_rng(seed).normal(size=(n_rows, 1)), 0 if equal else 6)
+    model = RPFCluster((low, low + more), similarity=RPF(n_trees=8), random_state=seed)
+    if n_rows < low:
+        with pytest.raises(InputError, match=f"n_clusters={low}"):
+            model.fit(X)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    distinct = len(np.unique(X))
+    assert min(low, distinct) <= model.n_clusters_ <= min(low + more, distinct)
+
+
 def test_recluster_there_and_back_is_the_first_fit(fitted):
     before = fitted.signature_labels_.copy()
     fitted.recluster(n_clusters=6, bandwidth=0.1).recluster(n_clusters="auto", bandwidth="auto")
@@ -166,7 +211,7 @@ def test_recluster_there_and_back_is_the_first_fit(fitted):
 
 def test_recluster_works_where_the_seed_was_a_generator_or_none(moons):
     for seed in (None, np.random.default_rng(3), np.random.RandomState(3)):
-        model = RPFCluster(3, n_signatures=100, n_trees=50, random_state=seed).fit(moons)
+        model = RPFCluster(3, n_signatures=100, similarity=RPF(n_trees=50), random_state=seed).fit(moons)
         before = model.signature_labels_.copy()
         model.recluster(n_clusters=5).recluster(n_clusters=3)
         np.testing.assert_array_equal(model.signature_labels_, before)
@@ -220,7 +265,6 @@ def test_a_stored_model_has_its_choices_and_can_be_reclustered(fitted, moons, wa
         fitted.save(tmp_path / "model.dc2")
         again = dc2.load(tmp_path / "model.dc2")
     assert again.n_clusters_ == fitted.n_clusters_
-    assert again.n_clusters_confidence_ == fitted.n_clusters_confidence_
     for path in ("bandwidth_path_", "n_clusters_path_"):
         for name, values in getattr(fitted, path).items():
             np.testing.assert_array_equal(getattr(again, path)[name], values)

@@ -7,17 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import make_blobs
 
-from dc2.kernels.bandwidth import (
-    BANDWIDTHS,
-    FALLBACK,
-    WEAK,
-    Spectra,
-    choose_bandwidth,
-    choose_n_clusters,
-    most_clusters,
-    spectra,
-)
-from dc2.kernels.rpf import rpf_similarity
+from dc2 import RPFCluster
+from dc2.conquer.bandwidth import FALLBACK, WEAK, Spectra, choose_bandwidth, choose_n_clusters
+from dc2.conquer.bandwidth import spectra as spectra_at
+from dc2.kernels import RPF
+from dc2.kernels.rpf import BANDWIDTHS, RPFSimilarity, rpf_similarity
 from dc2.spectral.affinity import normalized_affinity
 from dc2.trees import RPForest
 
@@ -30,9 +24,14 @@ def counts_of(n_clusters: int, n_points: int = 240) -> np.ndarray:
     return RPForest.grow(X, N_TREES, cut="quantile", rng=0).counts()
 
 
+def spectra(counts, n_eigenvalues, weights, n_jobs=None) -> Spectra:
+    similarity = RPFSimilarity(counts.astype(np.uint16), N_TREES)
+    return spectra_at(similarity, similarity.bandwidths, n_eigenvalues, weights, n_jobs)
+
+
 def spectra_of(n_clusters: int, n_eigenvalues: int = 20) -> Spectra:
     counts = counts_of(n_clusters)
-    return spectra(counts, N_TREES, n_eigenvalues, np.ones(len(counts)), None)
+    return spectra(counts, n_eigenvalues, np.ones(len(counts)))
 
 
 any_spectra = st.integers(3, 30).flatmap(
@@ -44,7 +43,7 @@ any_spectra = st.integers(3, 30).flatmap(
 
 def test_spectra_are_the_leading_eigenvalues_of_the_normalized_similarity():
     counts = counts_of(3)
-    found = spectra(counts, N_TREES, 7, np.ones(len(counts)), None)
+    found = spectra(counts, 7, np.ones(len(counts)))
     assert found.eigenvalues.shape == (len(BANDWIDTHS), 7)
     for bandwidth, eigenvalues in zip(found.bandwidths, found.eigenvalues, strict=True):
         affinity = normalized_affinity(rpf_similarity(counts, N_TREES, bandwidth), np.ones(len(counts)))
@@ -53,7 +52,7 @@ def test_spectra_are_the_leading_eigenvalues_of_the_normalized_similarity():
 
 def test_spectra_do_not_depend_on_the_number_of_threads():
     counts = counts_of(3)
-    one, eight = (spectra(counts, N_TREES, 7, np.ones(len(counts)), n_jobs) for n_jobs in (1, 8))
+    one, eight = (spectra(counts, 7, np.ones(len(counts)), n_jobs) for n_jobs in (1, 8))
     np.testing.assert_array_equal(one.eigenvalues, eight.eigenvalues)
 
 
@@ -61,8 +60,8 @@ def test_a_weight_is_so_many_repeats_of_a_point():
     counts = counts_of(2, 40)
     repeats = np.random.default_rng(0).integers(1, 4, len(counts))
     index = np.repeat(np.arange(len(counts)), repeats)
-    weighed = spectra(counts, N_TREES, 10, repeats.astype(float), None)
-    repeated = spectra(counts[np.ix_(index, index)], N_TREES, 10, np.ones(len(index)), None)
+    weighed = spectra(counts, 10, repeats.astype(float))
+    repeated = spectra(counts[np.ix_(index, index)], 10, np.ones(len(index)))
     np.testing.assert_allclose(weighed.eigenvalues, repeated.eigenvalues, atol=1e-10)
 
 
@@ -102,7 +101,7 @@ def test_clusters_that_stand_apart_are_counted(n_clusters):
 def test_points_without_clusters_are_one():
     points = np.random.default_rng(0).normal(size=(400, 2))
     counts = RPForest.grow(points, N_TREES, cut="quantile", rng=0).counts()
-    number, _ = choose_n_clusters(spectra(counts, N_TREES, 27, np.ones(400), None), 1, 26)
+    number, _ = choose_n_clusters(spectra(counts, 27, np.ones(400)), 1, 26)
     assert number == 1
 
 
@@ -119,7 +118,11 @@ def test_one_cluster_or_more_than_there_are_eigenvalues_leave_the_fallback():
         assert choose_bandwidth(found, n_clusters)[0] == FALLBACK
 
 
-def test_few_points_are_not_cut_into_many_clusters():
-    assert most_clusters(1) == 1
-    assert all(1 <= most_clusters(n) <= max(1, n // 2) for n in range(1, 2000))
-    assert most_clusters(10**6) == most_clusters(10**5)
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 20, 31, 200])
+def test_few_points_are_not_cut_into_many_clusters(n_rows):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    model = RPFCluster("auto", similarity=RPF(20), random_state=0).fit(X)
+    most = (
+        model.n_clusters_path_["n_clusters"][-1] if hasattr(model, "n_clusters_path_") else model.n_clusters_
+    )
+    assert model.n_clusters_ <= most <= max(1, n_rows // 2)

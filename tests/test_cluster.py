@@ -8,8 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cluster_data import RIVAL, SMALL, blobs, every_clusterer, moons, same_partition
-from dc2 import KASP, RASP, RPFCluster, clustering_accuracy
+from dc2 import KASP, RASP, Compressor, RPFCluster, clustering_accuracy
 from dc2.errors import InputError, ParameterError
+from dc2.kernels import RPF, Gaussian
 
 # Shapes
 
@@ -77,7 +78,7 @@ def test_the_embedding_of_a_row_is_that_of_its_signature(model):
 
 def test_a_row_at_a_signature_takes_its_cluster():
     X, _ = moons()
-    model = RPFCluster(2, populate="nearest", **SMALL).fit(X)
+    model = RPFCluster(2, compressor=Compressor(populate="nearest"), **SMALL).fit(X)
     np.testing.assert_array_equal(model.predict(model.signatures_.points), model.signature_labels_)
 
 
@@ -88,8 +89,9 @@ def test_a_row_at_a_signature_takes_its_cluster():
 @pytest.mark.parametrize("n_partitions", [1, 3])
 def test_one_thread_equals_eight(populate, n_partitions):
     X, _ = moons(40_000, noise=0.2)
+    compressor = Compressor(populate=populate, n_partitions=n_partitions)
     one, eight = (
-        RPFCluster(4, populate=populate, n_partitions=n_partitions, n_jobs=n_jobs, block_bytes=size, **SMALL)
+        RPFCluster(4, compressor=compressor, n_jobs=n_jobs, block_bytes=size, **SMALL)
         for n_jobs, size in ((1, 1 << 24), (8, 1 << 16))
     )
     np.testing.assert_array_equal(one.fit(X).labels_, eight.fit(X).labels_)
@@ -107,7 +109,8 @@ def test_the_same_seed_gives_the_same_labels(model):
 def test_float32_and_float64_give_the_same_clusters(populate):
     X, _ = moons(20_000)
     X = X.astype(np.float32)
-    narrow, wide = (RPFCluster(2, populate=populate, **SMALL).fit(X.astype(t)) for t in ("f4", "f8"))
+    model = RPFCluster(2, compressor=Compressor(populate=populate), **SMALL)
+    narrow, wide = (clone(model).fit(X.astype(t)) for t in ("f4", "f8"))
     assert adjusted_rand_score(narrow.labels_, wide.labels_) > 0.999
     assert narrow.signatures_.points.dtype == np.float32
     assert wide.signatures_.points.dtype == np.float64
@@ -137,7 +140,7 @@ def test_columns_in_fortran_order_or_strided_are_the_same_rows():
 def test_weights_are_repeats(weighted):
     X, _ = blobs(60)
     repeats = np.random.default_rng(0).integers(1, 5, len(X))
-    way = {"weighted": weighted, "n_signatures": 1000, "n_trees": 100, "random_state": 0}
+    way = {"weighted": weighted, "similarity": RPF(n_trees=100), "random_state": 0}
     weighed = RPFCluster(3, **way).fit(X, sample_weight=repeats)
     repeated = RPFCluster(3, **way).fit(np.repeat(X, repeats, axis=0))
     assert same_partition(weighed.predict(X), repeated.predict(X))
@@ -197,7 +200,7 @@ def test_as_many_clusters_as_rows_are_found(n_rows):
 def test_leaves_that_straddle_clusters_are_no_clusters(seed):
     """Their rows walk out to nearer signatures, and a signature that no row came to is not counted."""
     X, y = make_blobs(4000, centers=25.0 * np.eye(10), random_state=seed)
-    model = RPFCluster("auto", n_signatures=200, n_trees=200, random_state=seed).fit(X)
+    model = RPFCluster("auto", n_signatures=200, similarity=RPF(n_trees=200), random_state=seed).fit(X)
     assert model.n_clusters_ == 10
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
@@ -230,19 +233,28 @@ def test_columns_of_one_number_can_be_clustered():
         ({"n_clusters": (5, 2)}, "second of n_clusters.*at least 5; got 2"),
         ({"n_clusters": (1, 2, 3)}, "pair"),
         ({"n_clusters": 200}, "n_signatures=100 cannot make n_clusters=200"),
-        ({"bandwidth": 0}, "bandwidth must be a finite number above 0; got 0"),
-        ({"bandwidth": -0.1}, "bandwidth"),
-        ({"bandwidth": float("nan")}, "bandwidth"),
-        ({"bandwidth": "wide"}, "bandwidth"),
+        ({"similarity": RPF(bandwidth=0)}, "bandwidth must be a finite number above 0; got 0"),
+        ({"similarity": RPF(bandwidth=-0.1)}, "bandwidth"),
+        ({"similarity": RPF(bandwidth=float("nan"))}, "bandwidth"),
+        ({"similarity": RPF(bandwidth="wide")}, "bandwidth"),
         ({"assign": "qr"}, "assign must be one of 'kmeans', 'ncut'"),
-        ({"populate": "far"}, "populate must be one of"),
-        ({"n_trees": 0}, "n_trees"),
-        ({"forest_leaf_size": 0}, "leaf_size"),
+        ({"compressor": Compressor(populate="far")}, "populate must be one of"),
+        ({"similarity": RPF(n_trees=0)}, "n_trees"),
+        ({"similarity": RPF(leaf_size=0)}, "leaf_size"),
         ({"n_signatures": 0}, "n_signatures"),
-        ({"cut": "middle"}, "cut must be one of"),
-        ({"sharpen": -1}, "sharpen"),
-        ({"refine": -1}, "refine"),
-        ({"sample_size": 0}, "sample_size"),
+        ({"similarity": RPF(cut="middle")}, "cut must be one of"),
+        ({"similarity": "cosine"}, r"similarity must be one of .*'rpf'.*got 'cosine'"),
+        ({"similarity": RPF}, "similarity must be one of"),
+        ({"similarity": None}, "similarity must be one of"),
+        ({"scale": "unit"}, "scale must be one of"),
+        ({"metric": "angle"}, "metric must be one of"),
+        ({"n_clusters": range(2, 9, 2)}, "no consecutive numbers"),
+        ({"n_clusters": range(5, 5)}, "no consecutive numbers"),
+        ({"compressor": "kmeans"}, "compressor must be a dc2.Compressor or None; got 'kmeans'"),
+        ({"compressor": Compressor(cut="middle")}, "cut must be one of"),
+        ({"compressor": Compressor(sharpen=-1)}, "sharpen"),
+        ({"compressor": Compressor(refine=-1)}, "refine"),
+        ({"compressor": Compressor(sample_size=0)}, "sample_size"),
     ],
 )
 def test_impossible_parameters_are_refused_before_the_rows_are_touched(parameters, message):
@@ -263,7 +275,7 @@ def test_fewer_rows_than_clusters_is_an_error(model):
 @pytest.mark.parametrize("model", [KASP, RASP])
 def test_the_rivals_check_sigma(model):
     with pytest.raises(ParameterError, match="sigma"):
-        model(2, sigma=0.0).fit(np.eye(5))
+        model(2, similarity=Gaussian(sigma=0.0)).fit(np.eye(5))
 
 
 @every_clusterer

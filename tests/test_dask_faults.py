@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster, wait
 from dc2 import RPFCluster
 from dc2.compress import Compressor
 from dc2.errors import SourceError
+from dc2.kernels import RPF
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,13 @@ def rows(n_rows=20_000):
 
 
 def clusterer():
-    return RPFCluster(3, n_signatures=30, sample_size=500, n_trees=50, bandwidth=0.05, random_state=0)
+    return RPFCluster(
+        3,
+        n_signatures=30,
+        similarity=RPF(n_trees=50, bandwidth=0.05),
+        compressor=Compressor(sample_size=500),
+        random_state=0,
+    )
 
 
 @contextmanager

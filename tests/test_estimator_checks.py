@@ -9,14 +9,18 @@ from typing import Any
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dc2 import KASP, RASP, Compressor, GaussianKernel, RPFCluster, RPFKernel
+from dc2.kernels import RPF, Gaussian
 
 ESTIMATORS: list[Any] = [
     Compressor(n_signatures=20, random_state=0),
-    Compressor(n_signatures=20, populate="nearest", refine=1, random_state=0),
+    Compressor(n_signatures=20, populate="leaf", random_state=0),
     Compressor(n_signatures=8, n_partitions=3, random_state=0),
+    Compressor(n_signatures=8, n_partitions=3, divide="sampling", random_state=0),
     Compressor(n_signatures=20, signature="member", scale="standard", random_state=0),
     Compressor(n_signatures=None, leaf_size=5, sample_size=None, cut="median", sharpen=0, random_state=0),
-    RPFCluster(n_clusters=3, n_trees=50, n_signatures=20, random_state=0),
+    RPFCluster(n_clusters=3, similarity=RPF(n_trees=50), n_signatures=20, random_state=0),
+    RPFCluster(n_clusters=3, similarity=Gaussian(), n_signatures=20, random_state=0),
+    RPFCluster.paper(n_clusters=3, n_partitions=2, n_signatures=20, random_state=0),
     RASP(n_clusters=3, n_signatures=20, random_state=0),
     KASP(n_clusters=3, n_signatures=20, random_state=0),
     RPFKernel(n_trees=20, random_state=0),

@@ -27,17 +27,21 @@ RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(400, 4)), RNG.normal(5.0, 2.0, size=(400, 4))])
 NEW = RNG.normal(2.0, 3.0, size=(500, 4))
 
-FEW = RPF(n_trees=50)
-DEALT = Compressor(n_partitions=3, divide="sampling")
+
+def small(n_clusters: Any, **changes: Any) -> RPFCluster:
+    return RPFCluster(n_clusters, **({"n_signatures": 60, "similarity": RPF(n_trees=50)} | changes))
+
+
 MODELS = {
-    "leaf": RPFCluster(
-        3, n_signatures=60, similarity=FEW, compressor=Compressor(populate="leaf"), random_state=0
-    ),
-    "nearest": RPFCluster(3, n_signatures=60, scale="standard", similarity=FEW, random_state=1),
-    "robust": RPFCluster(2, n_signatures=60, scale="robust", similarity=FEW, random_state=2),
-    "cosine": RPFCluster(2, n_signatures=60, metric="cosine", similarity=FEW, random_state=2),
-    "dealt": RPFCluster(2, n_signatures=60, compressor=DEALT, similarity=FEW, random_state=2),
-    "every row": RPFCluster(2, n_signatures=len(X), similarity=FEW, random_state=3),
+    "leaf": small(3, compressor=Compressor(populate="leaf"), random_state=0),
+    "nearest": small(3, scale="standard", random_state=1),
+    "robust": small(2, scale="robust", random_state=2),
+    "cosine": small(2, metric="cosine", random_state=2),
+    "scaled cosine": small(2, scale="standard", metric="cosine", random_state=2),
+    "dealt": small(2, compressor=Compressor(n_partitions=3, divide="sampling"), random_state=2),
+    "every row": small(2, n_signatures=len(X), random_state=3),
+    "gaussian": small(2, similarity="gaussian", random_state=3),
+    "paper": RPFCluster.paper(2, n_partitions=2, n_signatures=60, random_state=3),
     "RASP": RASP(2, n_signatures=50, random_state=0),
     "KASP": KASP(2, n_signatures=20, random_state=0),
     "Compressor": Compressor(40, populate="nearest", random_state=0),
@@ -97,14 +101,14 @@ def test_a_loaded_model_can_be_clustered_anew(tmp_path: Path) -> None:
 
 
 def test_a_range_of_clusters_comes_back_as_it_was(tmp_path: Path) -> None:
-    model = RPFCluster((2, 4), n_signatures=60, similarity=FEW, random_state=0).fit(X)
+    model = small((2, 4), random_state=0).fit(X)
     again = dc2.load(saved(model, tmp_path))
     assert again.n_clusters == (2, 4)
     np.testing.assert_array_equal(again.n_clusters_path_["score"], model.n_clusters_path_["score"])
 
 
 def test_a_new_fitted_attribute_is_saved_without_further_ado(tmp_path: Path) -> None:
-    model = RPFCluster(2, n_signatures=20, similarity=FEW, random_state=0).fit(X)
+    model = small(2, n_signatures=20, random_state=0).fit(X)
     model.path_ = {0.05: [0.5, None], 0.1: (1, "auto", np.float64(2.5))}
     model.counts_ = np.arange(6, dtype=np.int16).reshape(2, 3)
     again = dc2.load(saved(model, tmp_path))
@@ -114,7 +118,7 @@ def test_a_new_fitted_attribute_is_saved_without_further_ado(tmp_path: Path) -> 
 
 
 def test_an_attribute_that_cannot_be_written_down_is_named(tmp_path: Path) -> None:
-    model = RPFCluster(2, n_signatures=20, similarity=FEW, random_state=0).fit(X)
+    model = small(2, n_signatures=20, random_state=0).fit(X)
     model.thing_ = object()
     with pytest.raises(ModelFileError, match="fitted/thing_ is a object"):
         model.save(tmp_path / "model.dc2")
@@ -123,9 +127,7 @@ def test_an_attribute_that_cannot_be_written_down_is_named(tmp_path: Path) -> No
 
 def test_column_names_come_back_and_are_checked(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["höhe", "b", "c d", "e"])
-    again = dc2.load(
-        saved(RPFCluster(2, n_signatures=40, similarity=FEW, random_state=0).fit(frame), tmp_path)
-    )
+    again = dc2.load(saved(small(2, n_signatures=40, random_state=0).fit(frame), tmp_path))
     assert list(again.feature_names_in_) == list(frame.columns)
     again.predict(frame)
     with pytest.raises(ValueError, match="feature names"):
@@ -156,7 +158,7 @@ def test_the_file_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     sizes = []
     for copies in (1, 20):
         rows = np.tile(X, (copies, 1))
-        model = RPFCluster(3, n_signatures=60, similarity=FEW, random_state=0).fit(rows)
+        model = small(3, random_state=0).fit(rows)
         sizes.append(saved(model, tmp_path).stat().st_size)
     assert sizes[1] < 1.1 * sizes[0] < 50_000
 
@@ -177,7 +179,7 @@ def test_labels_of_the_training_rows_are_not_kept(tmp_path: Path) -> None:
 def test_numpy_can_open_the_file_without_pickle(tmp_path: Path) -> None:
     path = saved(MODELS["leaf"].fit(X), tmp_path)
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
-        assert content["fitted/_record/signatures/points"].shape == (60, 4)
+        assert content["fitted/signatures_/points"].shape == (60, 4)
 
 
 def test_the_header_names_class_and_versions(tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ def test_an_array_of_pickled_objects_is_refused(tmp_path: Path) -> None:
     path = saved(MODELS["leaf"].fit(X), tmp_path)
     buffer = io.BytesIO()
     np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
-    rewritten(path, **{"fitted/_record/signatures/points.npy": buffer.getvalue()})
+    rewritten(path, **{"fitted/embedding_.npy": buffer.getvalue()})
     with pytest.raises(ModelFileError, match="damaged"):
         dc2.load(path)
 
@@ -334,7 +336,7 @@ def as_npy(array: Any) -> bytes:
 )
 def test_arrays_that_would_send_rows_astray_are_refused(member: str, change: Any, tmp_path: Path) -> None:
     path = saved(MODELS["nearest"].fit(X), tmp_path)
-    name = f"fitted/_record/router/{member}.npy"
+    name = f"fitted/_router/{member}.npy"
     with zipfile.ZipFile(path) as archive:
         array = np.load(io.BytesIO(archive.read(name)))
     rewritten(path, **{name: as_npy(change(array))})
@@ -345,7 +347,7 @@ def test_arrays_that_would_send_rows_astray_are_refused(member: str, change: Any
 @pytest.fixture(scope="module")
 def intact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Any]:
     folder = tmp_path_factory.mktemp("damage")
-    model = RPFCluster(2, n_signatures=12, similarity=FEW, random_state=0).fit(X)
+    model = small(2, n_signatures=12, similarity=RPF(n_trees=20), random_state=0).fit(X)
     path = saved(model, folder)
     return path, path.read_bytes(), model.predict(NEW)
 

@@ -15,12 +15,13 @@ from sklearn.exceptions import NotFittedError
 
 from dc2 import KASP, RASP, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
+from dc2.kernels import RPF
+from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay, SpectrumDisplay
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.layout import variation_layout
+from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 from dc2.facts.profile import cluster_profile
 from dc2.facts.spectrum import gap_after
-from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay, SpectrumDisplay, signature_similarity
-from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +40,13 @@ def weather_rows(n: int = 3000) -> pd.DataFrame:
 
 def quick(k: int, **changes) -> RPFCluster:
     return RPFCluster(
-        k, **({"n_signatures": 50, "n_trees": 100, "bandwidth": 0.05, "random_state": 0} | changes)
+        k, **({"n_signatures": 50, "similarity": RPF(100, bandwidth=0.05), "random_state": 0} | changes)
     )
 
 
 @pytest.fixture(scope="module")
 def model() -> RPFCluster:
-    return RPFCluster(3, n_signatures=120, n_trees=100, bandwidth=0.05, scale="standard", random_state=0).fit(
-        weather_rows()
-    )
+    return quick(3, n_signatures=120, scale="standard").fit(weather_rows())
 
 
 def hot_cluster(model: RPFCluster) -> int:
@@ -86,8 +85,8 @@ def test_every_cluster_finds_its_most_telling_column_among_those_shown(model):
 
 
 def test_the_similarity_is_the_one_the_model_used(model):
-    similarity = signature_similarity(model)
-    np.testing.assert_array_equal(similarity, signature_similarity(model))
+    similarity = model.similarity_.matrix()
+    assert model.similarity_.bandwidth == model.bandwidth_
     own = model.signature_labels_[:, None] == model.signature_labels_
     assert similarity[own].mean() > 10 * similarity[~own].mean()
 
@@ -131,16 +130,14 @@ def test_the_map_draws_on_given_axes_with_given_looks(model, layout):
 
 def test_two_columns_are_drawn_as_they_are():
     X = weather_rows(600)[["temperature", "humidity"]]
-    display = SignatureMapDisplay.from_estimator(
-        RPFCluster(2, n_signatures=50, n_trees=20, bandwidth=0.05, random_state=0).fit(X)
-    )
+    display = SignatureMapDisplay.from_estimator(quick(2, similarity=RPF(20, bandwidth=0.05)).fit(X))
     assert display.ax_.get_xlabel() == "temperature"
     assert display.ax_.get_ylabel() == "humidity"
 
 
 def test_the_spectrum_marks_the_gap_of_two_rings():
     X, _ = make_circles(2000, noise=0.03, factor=0.4, random_state=0)
-    fitted = quick(2, n_signatures=200, n_trees=200).fit(X)
+    fitted = quick(2, n_signatures=200, similarity=RPF(200, bandwidth=0.05)).fit(X)
     display = SpectrumDisplay.from_estimator(fitted)
     assert display.gap_ == 2
     assert any("gap after 2" in text.get_text() for text in display.ax_.get_legend().get_texts())

@@ -20,6 +20,7 @@ from dc2 import KASP, RASP, Compressor, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.quality import radius, weighted_silhouette
+from dc2.kernels import RPF
 from dc2.report import write_report
 from dc2.report.html import Cell, Html, join, table, tag
 from dc2.report.numbers import number, percent, seconds
@@ -78,7 +79,7 @@ def rows(n: int = 3000, k: int = 3, d: int = 12) -> pd.DataFrame:
 
 def quick(k: int, **changes) -> RPFCluster:
     return RPFCluster(
-        k, **({"n_signatures": 100, "n_trees": 60, "bandwidth": 0.05, "random_state": 0} | changes)
+        k, **({"n_signatures": 100, "similarity": RPF(60, bandwidth=0.05), "random_state": 0} | changes)
     )
 
 
@@ -192,7 +193,7 @@ def test_few_rows_stand_for_themselves(tmp_path):
 
 
 def test_a_wide_table_with_many_clusters_stays_small_and_readable(tmp_path):
-    model = quick(50, n_signatures=400, n_trees=30).fit(rows(4000, 50, 800))
+    model = quick(50, n_signatures=400, similarity=RPF(30, bandwidth=0.05)).fit(rows(4000, 50, 800))
     text = written(model, tmp_path)
     assert len(text.encode()) < 2_000_000
     assert "30 of 800 columns are shown" in text
@@ -241,22 +242,24 @@ def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path
 
 
 def test_the_snippet_makes_the_same_model():
-    model = RPFCluster((2, 4), bandwidth=0.1, scale="robust", random_state=3, n_jobs=2, verbose=print)
+    model = RPFCluster(
+        (2, 4), similarity=RPF(bandwidth=0.1), scale="robust", random_state=3, n_jobs=2, verbose=print
+    )
     names: dict[str, object] = {}
     code = "\n".join(line for line in python_snippet(model).splitlines() if "fit" not in line)
     exec(code, names)
     unlike = {"n_jobs", "verbose"}
     made, wanted = names["model"].get_params(), model.get_params()
-    assert {k: v for k, v in made.items() if k not in unlike} == {
-        k: v for k, v in wanted.items() if k not in unlike
+    assert {k: repr(v) for k, v in made.items() if k not in unlike} == {
+        k: repr(v) for k, v in wanted.items() if k not in unlike
     }
 
 
 def test_the_command_says_every_setting_or_there_is_none():
-    assert command_line(RPFCluster(4, n_signatures=500, bandwidth=0.1, random_state=3)) == (
+    assert command_line(RPFCluster(4, n_signatures=500, similarity=RPF(bandwidth=0.1), random_state=3)) == (
         "dc2 cluster DATA -k 4 --signatures 500 --bandwidth 0.1 --scale none --seed 3 -o labels.parquet"
     )
-    assert command_line(RPFCluster(4, sharpen=0)) is None
+    assert command_line(RPFCluster(4, compressor=Compressor(sharpen=0))) is None
     assert "-k 2-4 " in command_line(RPFCluster((2, 4)))
     assert command_line(RASP(4)) is None
 

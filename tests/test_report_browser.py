@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dc2 import RPFCluster
+from dc2.kernels import RPF
 from dc2.report import write_report
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,9 @@ def report(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 12))[np.arange(20_000) % 5] * 3 + rng.normal(size=(20_000, 12))
     names = ["temperature", "humidity", "<script>alert(1)</script>", *(f"x{i}" for i in range(9))]
-    model = RPFCluster(5, n_signatures=300, n_trees=200, bandwidth=0.05, scale="standard", random_state=0)
+    model = RPFCluster(
+        5, n_signatures=300, similarity=RPF(200, bandwidth=0.05), scale="standard", random_state=0
+    )
     model.fit(pd.DataFrame(X, columns=names))
     folder = tmp_path_factory.mktemp("report")
     return write_report(model, folder / "report.html", title="Weather")

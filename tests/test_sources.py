@@ -128,7 +128,6 @@ def test_values_are_not_looked_at_before_a_pass():
         (pl.Series([1.0, 2.0]), InputError, "Reshape your data"),
         (pd.DataFrame({"x": []}, dtype=float), InputError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
         (pd.DataFrame(index=range(3)), InputError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),
-        (pl.DataFrame({"x": [1.0]}).lazy(), InputTypeError, "lazy frame.*Collect it"),
         ((block for block in [np.zeros((2, 2))]), InputTypeError, "only once.*callable.*partial_fit"),
         (iter([np.zeros((2, 2))]), InputTypeError, "only once.*callable.*partial_fit"),
         (list, InputError, r"0 sample\(s\)"),

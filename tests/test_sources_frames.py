@@ -76,6 +76,18 @@ def test_missing_values_are_refused_with_column_count_and_row(frame):
     assert as_source(frame, columns=["a"]).n_features == 1
 
 
+def test_integers_of_128_bits_are_refused_with_the_way_out():
+    frame = pl.DataFrame({"x": [1.0], "big": pl.Series([1], dtype=pl.Int128)})
+    with pytest.raises(InputTypeError, match=r"128 bits.*: 'big'\. Cast them first"):
+        as_source(frame)
+    assert as_source(frame, drop=["big"]).n_features == 1
+
+
+def test_names_of_several_types_are_refused_with_the_way_out():
+    with pytest.raises(InputTypeError, match=r"several types, such as 'a' and 1\..*astype\(str\)"):
+        as_source(pd.DataFrame({"a": [1.0], 1: [2.0]}))
+
+
 def test_columns_numbered_by_pandas_have_no_names():
     X = np.arange(6.0).reshape(3, 2)
     source = as_source(pd.DataFrame(X))

@@ -26,12 +26,12 @@ from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError, ParameterError
 from dc2.estimators.columns import KnowsItsColumns
+from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
 from dc2.model_file import SaveMixin
 from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
-from dc2.sources.estimator import SourceTransformer, in_container
 from dc2.sources.paths import check_not_among
 
 __all__ = ["SignatureClusterer"]

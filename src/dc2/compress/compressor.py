@@ -18,11 +18,11 @@ from dc2.compress.stream import Stream
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
+from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.model_file import SaveMixin, saved_model, saved_record
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.sources import as_source
-from dc2.sources.estimator import SourceTransformer, in_container
 from dc2.trees.tree import NO_LIMIT, Cut
 
 

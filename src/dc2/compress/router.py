@@ -18,6 +18,7 @@ from dc2.compress.sums import Sums
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
+from dc2.trees.neighbours import nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
@@ -207,42 +208,49 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
 def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out."""
     centres = router.centres.astype(np.float64)
-    centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     n_near = min(n_near, len(centres))
     n_all = min(n_near + EXITS, len(centres))
-    shortlist = np.empty((len(centres), n_all), np.int32)
-    gaps = np.empty((len(centres), n_all))
+    shortlist, squared = nearest_neighbours(centres, n_all, seed=router.deal_seed, n_threads=n_threads)
+    gaps = np.sqrt(squared)
+    if n_near < n_all:
+        _put_exits(centres, n_near, shortlist, gaps, n_threads)
+    # Rounding of coordinates and of squares near 0 may hide or add so much:
+    eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
+    slack = 16 * eps * np.sqrt(centres.shape[1]) * np.abs(centres).max() + np.sqrt(tiny)
+    return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))
+
+
+def _put_exits(
+    centres: NDArray[np.float64],
+    n_near: int,
+    shortlist: NDArray[np.int32],
+    gaps: NDArray[np.float64],
+    n_threads: int,
+) -> None:
+    """Put exits in the places of the farthest neighbours of each shortlist; some may be there already."""
+    n_all = shortlist.shape[1]
     some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES))
+    centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     to_some = np.empty((len(centres), len(some)))
 
-    def put_nearest(start: int) -> None:
+    def measure(start: int) -> None:
         own = np.arange(start, min(start + SHORTLIST_ROWS, len(centres)))
-        distances = euclidean_distances(centred[own], centred)
-        distances[own - start, own] = 0.0
-        to_some[own] = distances[:, some]
-        distances[own - start, own] = -1.0  # a leaf's own signature comes first, also among duplicates
-        shortlist[own] = _smallest_first(distances, n_all)
-        gaps[own] = np.take_along_axis(distances, shortlist[own], axis=1)
+        to_some[own] = euclidean_distances(centred[own], centred[some])
+        to_some[own] *= own[:, None] != some
 
-    def put_exits(start: int) -> None:
+    def put(start: int) -> None:
         for own, exits in _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start):
-            # Exits take the places of the farthest neighbours; some may be there already.
             listed = np.concatenate([shortlist[own, :n_near], some[exits], shortlist[own, n_near:]])
-            distance = np.concatenate([gaps[own, :n_near], to_some[own, exits], gaps[own, n_near:]])
+            to_exits = np.linalg.norm(centres[some[exits]] - centres[own], axis=1)
+            distance = np.concatenate([gaps[own, :n_near], to_exits, gaps[own, n_near:]])
             kept = np.sort(np.unique(listed, return_index=True)[1])[:n_all]
             kept = kept[np.argsort(distance[kept], kind="stable")]
             shortlist[own], gaps[own] = listed[kept], distance[kept]
 
     starts = range(0, len(centres), SHORTLIST_ROWS)
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(put_nearest, starts))
-        if n_near < n_all:
-            list(pool.map(put_exits, starts))
-    # Rounding of coordinates, of the distances above and of squares near 0 may hide or add so much:
-    eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
-    longest = np.sqrt(centres.shape[1]) * np.abs(centres).max()
-    slack = 16 * eps * longest + 1e-7 * np.sqrt((centred * centred).sum(axis=1).max()) + np.sqrt(tiny)
-    return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))
+        list(pool.map(measure, starts))
+        list(pool.map(put, starts))
 
 
 def _exits(
@@ -274,14 +282,3 @@ def _exits(
             exits.append(int(left[here[row, left].argmin()]))
             left = left[to_some[some[exits[-1]], left] >= here[row, left]]
         yield start + int(row), exits
-
-
-def _smallest_first(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """Return where the smallest values of each row are, smallest first, among equals the first one first."""
-    places: NDArray[np.intp] = np.sort(np.argpartition(values, count - 1, axis=1)[:, :count], axis=1)
-    smallest = np.take_along_axis(values, places, axis=1)
-    places = np.take_along_axis(places, np.argsort(smallest, axis=1, kind="stable"), axis=1)
-    # Where more values equal the largest of these, the partition may have picked any of them.
-    tied = np.flatnonzero((values <= smallest.max(axis=1, keepdims=True)).sum(axis=1) > count)
-    places[tied] = np.argsort(values[tied], axis=1, kind="stable")[:, :count]
-    return places

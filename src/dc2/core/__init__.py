@@ -16,7 +16,17 @@ from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
     from dc2.core.leiden_reference import leiden, modularity
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
+    from dc2.core.reference import (
+        coleaf_counts,
+        grow_tree,
+        hash_rows,
+        link_neighbours,
+        offer_copies,
+        offer_groups,
+        offer_links,
+        sample_rows,
+        scan,
+    )
 
 __all__ = [
     "SlowCoreWarning",
@@ -24,16 +34,31 @@ __all__ = [
     "grow_tree",
     "hash_rows",
     "leiden",
+    "link_neighbours",
     "modularity",
     "name",
+    "offer_copies",
+    "offer_groups",
+    "offer_links",
     "reason",
     "sample_rows",
     "scan",
 ]
 
 # Each function, and the module where its twin is.
+_REFERENCE = (
+    "coleaf_counts",
+    "grow_tree",
+    "hash_rows",
+    "link_neighbours",
+    "offer_copies",
+    "offer_groups",
+    "offer_links",
+    "sample_rows",
+    "scan",
+)
 _TWINS = {
-    **dict.fromkeys(("coleaf_counts", "grow_tree", "hash_rows", "sample_rows", "scan"), "dc2.core.reference"),
+    **dict.fromkeys(_REFERENCE, "dc2.core.reference"),
     **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
 }
 

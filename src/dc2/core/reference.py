@@ -12,10 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Floats = NDArray[np.floating[Any]]
+from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
+from dc2.core.reference_neighbours import link_neighbours, offer_copies, offer_groups, offer_links
+
+__all__ = [
+    "CUTS",
+    "NORMAL_TABLE",
+    "coleaf_counts",
+    "grow_tree",
+    "hash_at",
+    "hash_rows",
+    "lanes_dot",
+    "link_neighbours",
+    "offer_copies",
+    "offer_groups",
+    "offer_links",
+    "sample_rows",
+    "scan",
+]
+
 TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
 
-LANES = 8
 SHARPEN_ROWS = 512  # rows of a node that estimate its covariance
 DIRECTION_GRID = 2.0**20  # sharpened directions are rounded, so that the order of a sum cannot show in them
 CLEARLY_MORE = 1 + 2.0**-20  # a direction and its reverse spread rows alike: rounding must not choose
@@ -25,9 +42,6 @@ CUTS = ("median", "mean", "uniform", "quantile")
 NORMAL_TABLE: NDArray[np.float32] = ndtri((np.arange(4096) + 0.5) / 4096).astype(np.float32)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _CUT_STREAM = np.uint64(0xD1B54A32D192ED03)
-
-# As in C++, silently: callers look at what comes out.
-_too_large_is_infinite = np.errstate(over="ignore", invalid="ignore")
 
 
 # --- randomness: a hash of (seed, counter) -------------------------------------------------------------------------
@@ -67,22 +81,6 @@ def _draw_uniform(seed: int, draw: int) -> float:
 
 
 # --- sums in a fixed order -----------------------------------------------------------------------------------------
-
-
-@_too_large_is_infinite
-def lanes_dot(a: Floats, b: Floats) -> Floats:
-    """Return the row-wise dot product, column j added to lane j % 8, then the lanes pairwise."""
-    product = a * b
-    rows, width = product.shape
-    padded = np.zeros((rows, -(-width // LANES), LANES), product.dtype)
-    padded.reshape(rows, padded.shape[1] * LANES)[:, :width] = product
-    lane = padded[:, 0].copy()
-    for chunk in range(1, padded.shape[1]):
-        lane += padded[:, chunk]
-    half = lane[:, :4] + lane[:, 4:]
-    quarter = half[:, :2] + half[:, 2:]
-    total: Floats = quarter[:, 0] + quarter[:, 1]
-    return total
 
 
 def running_sum(terms: NDArray[np.float64]) -> Any:
@@ -182,7 +180,7 @@ def _widest_axis(X: Floats) -> Floats | None:
 # --- growing -------------------------------------------------------------------------------------------------------
 
 
-@_too_large_is_infinite
+@too_large_is_infinite
 def grow_tree(
     X: Floats,
     weights: NDArray[np.float64] | None,
@@ -353,7 +351,7 @@ def add_up(
     np.add.at(totals[1], ids, w[:, None] * fine)
 
 
-@_too_large_is_infinite
+@too_large_is_infinite
 def scan(
     X: Floats,
     weights: NDArray[np.float64] | None,

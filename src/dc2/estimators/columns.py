@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -98,7 +99,7 @@ def fitted_source(X: Any, sample_weight: Any = None, owner: str = "model") -> tu
     if not _scikit_learn_sees(X, source):
         return source, Columns(source.n_features, source.feature_names)
     seen = _probe(owner)
-    validate_data(seen, X, skip_check_array=True)
+    validate_data(seen, X, skip_check_array=True, ensure_2d=False)
     names = getattr(seen, "feature_names_in_", None)
     return source, Columns(source.n_features, None if names is None else tuple(names))
 
@@ -134,7 +135,7 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
         seen.n_features_in_ = fitted.n_features
         if fitted.names is not None:
             seen.feature_names_in_ = fitted.feature_names_in
-        validate_data(seen, X, reset=False, skip_check_array=True)
+        validate_data(seen, X, reset=False, skip_check_array=True, ensure_2d=False)
     elif fitted.names is not None and source.feature_names is not None:
         _check_names(source.feature_names, fitted.names)
     if source.n_features != fitted.n_features:
@@ -156,17 +157,16 @@ def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    names = getattr(X, "column_names", None)  # pyarrow
-    if names is None and hasattr(X, "columns"):
-        names = list(X.columns)
-    return names
+    if is_pyarrow_table(X):
+        return list(X.column_names)
+    return list(X.columns) if hasattr(X, "columns") else None
 
 
 def _scikit_learn_sees(X: Any, source: Source) -> bool:
-    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights and Dask."""
-    if hasattr(X, "columns"):
-        return len(X.columns) == source.n_features and not hasattr(X, "map_partitions")
-    return hasattr(X, "__array__") and not hasattr(X, "map_blocks")
+    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights or queries."""
+    if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
+        return len(X.columns) == source.n_features
+    return hasattr(X, "__array__") and not hasattr(X, "columns")
 
 
 def _probe(owner: str) -> Any:

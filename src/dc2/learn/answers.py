@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, is_clusterer
+from sklearn.base import ClassifierMixin, OneToOneFeatureMixin, RegressorMixin, is_clusterer
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dc2.engines import RunOptions, answered
 from dc2.errors import InputTypeError
 from dc2.estimators.columns import Columns, KnowsItsColumns
+from dc2.estimators.containers import in_container
 from dc2.learn.kinds import has_transform
 from dc2.learn.routing import routed
 from dc2.learn.rows import whole
 from dc2.learn.targets import Lesson
 from dc2.sources import Source
-from dc2.sources.estimator import in_container
 
 __all__ = ["Answers"]
 
@@ -165,7 +165,7 @@ class Answers(KnowsItsColumns):
             name = type(record.estimator).__name__.lower()
             return np.array([f"{name}{column}" for column in range(record.embedding.shape[1])], dtype=object)
         names: NDArray[Any] = record.estimator.get_feature_names_out(
-            _check_feature_names_in(self, input_features)
+            OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         )
         return names
 

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from dc2.compress import Compressor
 from dc2.engines import RunOptions, Verbose, answered
 from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
+from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources.estimator import SourceTransformer, in_container
 
 __all__ = ["RowFeatures"]
 

@@ -10,7 +10,6 @@ import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
-from dask.dataframe.dispatch import make_meta
 from dask.utils import is_dataframe_like
 from numpy.typing import NDArray
 
@@ -179,6 +178,8 @@ def dask_source(
             check_numeric_array(np.empty((0, data.shape[1]), data.dtype), 0), columns, drop
         )
     elif is_dataframe_like(data):
+        from dask.dataframe.dispatch import make_meta  # which loads pandas
+
         empty = make_meta(data)
         named = has_text_names(empty)
         frame = as_frame(empty)

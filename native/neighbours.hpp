@@ -1,0 +1,176 @@
+// Nearest neighbours of points among themselves. Part of kernels.cpp, and compiled with it once per instruction set.
+#pragma once
+#include "lanes.hpp"
+#include "lists.hpp"
+
+namespace dc2 {
+namespace DC2_ARCH {
+
+constexpr int64_t kPieceChunks = 16;  // of a long distance, before it is asked whether it is too far already
+
+// Eight members side by side, column by column: the distances of one point to all of them, in the lanes' order.
+// False where it stopped early, because none of them can be nearer than `worst`.
+template <class T, int Tail>
+static inline bool eight_squared_distances(const T* x, const T* members, int64_t full, T worst, T* out) {
+    typedef typename LaneTypes<T>::Eight Eight;
+    Eight sum[kLanes];
+    for (int l = 0; l < kLanes; ++l) sum[l] = zeros<Eight>();
+    const auto folded = [&] { return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])); };
+    int64_t next_look = kPieceChunks;
+    for (int64_t c = 0; c < full; ++c) {
+        for (int l = 0; l < kLanes; ++l) {
+            const Eight off = load<Eight>(members + (c * kLanes + l) * kLanes) - x[c * kLanes + l];
+            sum[l] = sum[l] + off * off;
+        }
+        if (c == next_look) {
+            if (!any_at_most<T>(folded(), worst)) return false;
+            next_look += kPieceChunks;
+        }
+    }
+    for (int l = 0; l < Tail; ++l) {
+        const Eight off = load<Eight>(members + (full * kLanes + l) * kLanes) - x[full * kLanes + l];
+        sum[l] = sum[l] + off * off;
+    }
+    const Eight distance = folded();
+    if (!any_at_most<T>(distance, worst)) return false;
+    store(distance, out);
+    return true;
+}
+
+// Offers the members of a group to some of its points. Members stand in blocks that stay in the cache while all those
+// points are held against them.
+template <class T, int Tail>
+static void offer_group(const NeighbourLists<T>& lists, const int32_t* members, int64_t count, const int32_t* queries,
+                        int64_t query_count, T* block, int64_t block_eights) {
+    const int64_t width = lists.points.width, padded = padded_width(width), full = width / kLanes, k = lists.k;
+    for (int64_t first = 0; first < count; first += block_eights * kLanes) {
+        const int64_t last = count < first + block_eights * kLanes ? count : first + block_eights * kLanes;
+        for (int64_t m = first; m < last; ++m) {
+            const T* point = lists.points.data + members[m] * padded;
+            T* to = block + (m - first) / kLanes * kLanes * width + (m - first) % kLanes;
+            for (int64_t j = 0; j < width; ++j) to[j * kLanes] = point[j];
+        }
+        for (int64_t q = 0; q < query_count; ++q) {
+            const int32_t own = queries[q];
+            const T* x = lists.points.data + own * padded;
+            T* distances = lists.distances + own * k;
+            int32_t* ids = lists.ids + own * k;
+            for (int64_t m = first; m < last; m += kLanes) {
+                T found[kLanes];
+                if (!eight_squared_distances<T, Tail>(x, block + (m - first) * width, full, distances[k - 1], found))
+                    continue;
+                const int64_t stop = last - m < kLanes ? last - m : kLanes;
+                for (int64_t i = 0; i < stop; ++i)
+                    if (found[i] <= distances[k - 1] && members[m + i] != own)
+                        offer(found[i], members[m + i], k, distances, ids);
+            }
+        }
+    }
+}
+
+template <class T, int Tail>
+static void offer_groups_of(const NeighbourLists<T>& lists, const int32_t* order, const int64_t* starts, int64_t begin,
+                            int64_t end) {
+    constexpr int64_t kBlockBytes = 24 << 10, kQueries = 256;
+    const int64_t width = lists.points.width;
+    const int64_t fitting = kBlockBytes / (width * kLanes * int64_t(sizeof(T)));
+    const int64_t block_eights = fitting < 8 ? 8 : fitting;
+    LineBuffer<T> block(block_eights * kLanes * width);
+    int64_t group = 0;
+    while (begin < end) {
+        while (starts[group + 1] <= begin) ++group;
+        const int64_t group_end = starts[group + 1] < end ? starts[group + 1] : end;
+        const int64_t stop = group_end < begin + kQueries ? group_end : begin + kQueries;
+        offer_group<T, Tail>(lists, order + starts[group], starts[group + 1] - starts[group], order + begin,
+                             stop - begin, block.data(), block_eights);
+        begin = stop;
+    }
+}
+
+template <class T>
+static void offer_groups(const NeighbourLists<T>& lists, const int32_t* order, const int64_t* starts, int64_t begin,
+                         int64_t end) {
+    switch (lists.points.width % kLanes) {
+        case 0: return offer_groups_of<T, 0>(lists, order, starts, begin, end);
+        case 1: return offer_groups_of<T, 1>(lists, order, starts, begin, end);
+        case 2: return offer_groups_of<T, 2>(lists, order, starts, begin, end);
+        case 3: return offer_groups_of<T, 3>(lists, order, starts, begin, end);
+        case 4: return offer_groups_of<T, 4>(lists, order, starts, begin, end);
+        case 5: return offer_groups_of<T, 5>(lists, order, starts, begin, end);
+        case 6: return offer_groups_of<T, 6>(lists, order, starts, begin, end);
+        default: return offer_groups_of<T, 7>(lists, order, starts, begin, end);
+    }
+}
+
+// Four distances that stop early where all are beyond `worst`: false then.
+template <class T, int Chunks>
+static inline bool four_within(const T* x, const T* const (&points)[4], int64_t chunks, T worst, T* out) {
+    if (Chunks > 0 || chunks <= kPieceChunks) {
+        four_squared_distances<T, Chunks>(x, points, chunks, out);
+        return true;
+    }
+    typedef typename LaneTypes<T>::Eight Eight;
+    Eight sum[4];
+    for (int i = 0; i < 4; ++i) sum[i] = zeros<Eight>();
+    for (int64_t c = 0; c < chunks;) {
+        const int64_t stop = c + kPieceChunks < chunks ? c + kPieceChunks : chunks;
+        for (; c < stop; ++c) {
+            const Eight part = load<Eight>(x + c * kLanes);
+            for (int i = 0; i < 4; ++i) {
+                const Eight off = part - load<Eight>(points[i] + c * kLanes);
+                sum[i] = sum[i] + off * off;
+            }
+        }
+        for (int i = 0; i < 4; ++i) out[i] = fold<T>(sum[i]);
+        if ((out[0] > worst) & (out[1] > worst) & (out[2] > worst) & (out[3] > worst)) return false;
+    }
+    return true;
+}
+
+// Offers each point the links of its links, as far as one of the two is fresh.
+template <class T, int Chunks>
+static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count) {
+    const int64_t padded = padded_width(lists.points.width), chunks = padded / kLanes, k = lists.k, width = links.width;
+    LineBuffer<int32_t> seen(lists.points.rows);
+    int32_t waiting[4];
+    for (int64_t q = 0; q < count; ++q) {
+        const int32_t own = queries[q], mark = int32_t(q + 1);
+        const T* x = lists.points.data + own * padded;
+        T* distances = lists.distances + own * k;
+        int32_t* ids = lists.ids + own * k;
+        int64_t held = 0;
+        const auto measure = [&] {
+            const T* const points[4] = {lists.points.data + waiting[0] * padded, lists.points.data + waiting[1] * padded,
+                                        lists.points.data + waiting[2] * padded, lists.points.data + waiting[3] * padded};
+            T found[4];
+            if (four_within<T, Chunks>(x, points, chunks, distances[k - 1], found))
+                for (int64_t i = 0; i < held; ++i)
+                    if (found[i] <= distances[k - 1]) offer(found[i], waiting[i], k, distances, ids);
+            held = 0;
+        };
+        const auto consider = [&](int32_t id) {
+            if (seen.data()[id] == mark) return;
+            seen.data()[id] = mark;
+            waiting[held++] = id;
+            if (held == 4) measure();
+        };
+        seen.data()[own] = mark;
+        for (int64_t i = 1; i < k && uint32_t(ids[i]) < lists.points.rows; ++i) seen.data()[ids[i]] = mark;
+        const int32_t* near = links.ids + own * width;
+        const uint8_t* near_fresh = links.fresh + own * width;
+        for (int64_t a = 0; a < width && near[a] >= 0; ++a) {
+            if (near_fresh[a]) consider(near[a]);
+            const int32_t* far = links.ids + near[a] * width;
+            const uint8_t* far_fresh = links.fresh + near[a] * width;
+            for (int64_t b = 0; b < width && far[b] >= 0; ++b)
+                if (near_fresh[a] | far_fresh[b]) consider(far[b]);
+        }
+        if (held > 0) {
+            for (int64_t i = held; i < 4; ++i) waiting[i] = waiting[0];
+            measure();
+        }
+    }
+}
+
+}  // namespace DC2_ARCH
+}  // namespace dc2

@@ -1,0 +1,118 @@
+"""The tie graph: two nodes are tied by the rows that lie near both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+# Sums of whole numbers below 2^53 are exact in float64, in any order. All ties of a graph together stay below it.
+_EXACT_BITS = 53
+
+
+@dataclass(frozen=True)
+class TieGraph:
+    """A symmetric graph without loops, in compressed rows, and the rows that it was made of.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_nodes + 1,), int64
+        Where each node's ties start.
+    indices : ndarray of shape (n_ties,), int32
+        The other end of each tie, rising for each node.
+    weights : ndarray of shape (n_ties,), float64
+        Whole numbers: the summed weight of the rows that lie near both ends.
+    near : ndarray of shape (n_rows, m), int32
+        Each row's nearest nodes, nearest first.
+    row_weights : ndarray of shape (n_rows,), float64
+        Whole numbers that stand in proportion to the rows' weights.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    near: NDArray[np.int32]
+    row_weights: NDArray[np.float64]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.indptr) - 1
+
+    def volumes(self) -> NDArray[np.float64]:
+        """Return the summed ties of each node."""
+        totals = np.concatenate([[0.0], np.cumsum(self.weights)])
+        volumes: NDArray[np.float64] = totals[self.indptr[1:]] - totals[self.indptr[:-1]]
+        return volumes
+
+    def matrix(self) -> csr_array:
+        """Return the ties as a sparse matrix."""
+        return csr_array((self.weights, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
+
+def tie_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_nodes: int) -> TieGraph:
+    """Tie every two nodes by the summed weight of the rows that are near both.
+
+    With B the 0/1 matrix of rows and their nearest nodes, it is B' diag(weights) B without its diagonal. Rows count
+    each of their ties in full, so that all sums are of whole numbers and exact.
+
+    Parameters
+    ----------
+    near : ndarray of shape (n_rows, m)
+        Each row's nearest nodes, no node twice in a row. Where rows are the nodes, the row itself comes first.
+    weights : ndarray of shape (n_rows,) or None
+        Whole numbers count as repeats, exactly. Others are scaled by a power of two and rounded.
+    n_nodes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = tie_graph(np.array([[0, 1], [1, 0], [2, 1]], dtype=np.int32), None, 3)
+    >>> graph.matrix().toarray()
+    array([[0., 2., 0.],
+           [2., 0., 1.],
+           [0., 1., 0.]])
+    """
+    near = np.ascontiguousarray(near, dtype=np.int32)
+    row_weights = _whole(weights, *near.shape)
+    indptr, indices, ties = _products(near, row_weights, n_nodes)
+    return TieGraph(indptr, indices, ties, near, row_weights)
+
+
+def reweighted(graph: TieGraph, factors: NDArray[np.float64]) -> TieGraph:
+    """Return the graph that the same rows make with their weights multiplied by whole numbers."""
+    row_weights = _whole(graph.row_weights * factors, *graph.near.shape)
+    indptr, indices, ties = _products(graph.near, row_weights, graph.n_nodes)
+    return TieGraph(indptr, indices, ties, graph.near, row_weights)
+
+
+def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[np.float64]:
+    """Return whole numbers in proportion to the weights, all ties of which add up exactly."""
+    if weights is None:
+        return np.ones(n_rows)
+    weights = np.asarray(weights, dtype=np.float64)
+    total = float(weights.sum())
+    if total == 0:
+        return weights
+    room = _EXACT_BITS - 1 - int(np.frexp(total * m * m)[1])
+    if room >= 0 and np.array_equal(weights, np.rint(weights)):
+        return weights
+    scaled: NDArray[np.float64] = np.rint(np.ldexp(weights, room))
+    return scaled
+
+
+def _products(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: int) -> tuple[Any, Any, Any]:
+    """Return B' diag(weights) B without its diagonal and without zeros, its columns in order."""
+    n_rows, m = near.shape
+    starts = np.arange(0, near.size + 1, m, dtype=np.int64)
+    ones = csr_array((np.ones(near.size), near.ravel(), starts), shape=(n_rows, n_nodes))
+    weighed = csr_array((np.repeat(weights, m), near.ravel(), starts), shape=(n_rows, n_nodes))
+    product = (ones.T @ weighed).tocsr()
+    product.sort_indices()
+    ends = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(product.indptr))
+    kept = (product.indices != ends) & (product.data > 0)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[kept], minlength=n_nodes))]).astype(np.int64)
+    return indptr, product.indices[kept].astype(np.int32), product.data[kept]

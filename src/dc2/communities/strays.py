@@ -1,0 +1,111 @@
+"""Strays: communities too small to be clusters join those that are solid."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.spatial import cKDTree
+
+from dc2.communities.graph import TieGraph
+
+FEWEST = 4.0
+SHARE_OF_ALL = 0.002
+SHARE_OF_TYPICAL = 0.05
+
+
+def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which communities are large enough to be clusters.
+
+    A cluster has at least four nodes and 0.2% of all. Where clusters are many that share would be larger than a
+    cluster, so 5% of the typical size are enough; typical is the community that the middle node belongs to. Hence
+    there is no largest number of clusters.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_communities,)
+        In nodes, or in mass where one is the mean mass of a node.
+    """
+    ordered = np.sort(sizes)
+    total = ordered.sum()
+    typical = ordered[np.searchsorted(np.cumsum(ordered), total / 2)]
+    least = max(FEWEST, min(SHARE_OF_ALL * total, SHARE_OF_TYPICAL * typical))
+    kept: NDArray[np.bool_] = sizes >= least
+    if not kept.any():
+        kept[np.argmax(sizes)] = True
+    return kept
+
+
+def join_strays(
+    graph: TieGraph, labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[np.float32]
+) -> NDArray[np.int32]:
+    """Let strays join the solid community that they are tied to most, without ties the nearest.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_nodes,)
+        Communities, counted from 0 without gaps.
+    masses : ndarray of shape (n_nodes,)
+    points : ndarray of shape (n_nodes, n_columns)
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Solid communities only, counted from 0 in the order of their old numbers.
+    """
+    sizes = np.bincount(labels, weights=masses) * (len(labels) / masses.sum())
+    kept = solid(sizes)
+    if kept.all():
+        return labels
+    home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    between = community_ties(graph, labels, len(sizes))
+    while True:
+        strays = np.flatnonzero(home < 0)
+        joined = _most_tied(between, strays, home)
+        if not (joined >= 0).any():
+            break
+        home[strays] = joined
+    answer = home[labels]
+    return _join_nearest(answer, labels, points)
+
+
+def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
+    """Return the summed ties between communities; the diagonal holds those inside, counted twice."""
+    ends = np.repeat(labels, np.diff(graph.indptr))
+    shape = (n_communities, n_communities)
+    return coo_array((graph.weights, (ends, labels[graph.indices])), shape=shape).tocsr()
+
+
+def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for each stray the home to which its ties are largest, the smaller number of two; -1 without any."""
+    rows = between[strays].tocoo()
+    told = home[rows.col] >= 0
+    n_homes = int(home.max()) + 1
+    ties = coo_array(
+        (rows.data[told], (rows.row[told], home[rows.col[told]])), shape=(len(strays), n_homes)
+    ).tocsr()
+    ties.sort_indices()
+    answer = np.full(len(strays), -1, dtype=np.int32)
+    if ties.nnz:
+        row = np.repeat(np.arange(len(strays)), np.diff(ties.indptr))
+        order = np.lexsort((ties.indices, -ties.data, row))
+        first = np.unique(row[order], return_index=True)[1]
+        answer[row[order][first]] = ties.indices[order][first]
+    return answer
+
+
+def _join_nearest(
+    answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[np.float32]
+) -> NDArray[np.int32]:
+    """Give communities without a home the home of the nearest node that has one."""
+    lost = np.flatnonzero(answer < 0)
+    if not len(lost):
+        return answer
+    told = np.flatnonzero(answer >= 0)
+    distances, nearest = cKDTree(points[told]).query(points[lost])
+    order = np.lexsort((lost, distances, labels[lost]))
+    communities, first = np.unique(labels[lost][order], return_index=True)
+    homes = answer[told[nearest[order[first]]]]
+    answer = answer.copy()
+    answer[lost] = homes[np.searchsorted(communities, labels[lost])]
+    return answer

@@ -1,0 +1,161 @@
+"""The NumPy twin of the native loops that find nearest neighbours.
+
+Neighbours stand in lists, rows of two arrays: `ids` (n, k), int32, and `distances` (n, k), squared. A list holds its
+point first, then the nearest found so far, by distance and then by id, each id once. Places still empty hold `EMPTY`,
+infinitely far. What a list holds in the end depends on what was offered to it, never on the order.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.core.lanes import Floats, lanes_dot
+
+EMPTY = 2**31 - 1
+
+Ids = NDArray[np.int32]
+
+
+def _offer(
+    own: int, candidates: NDArray[np.integer[Any]], found: Floats, ids: Ids, distances: Floats
+) -> None:
+    """Put candidates at the distances `found` on the list of point `own`, as far as they are near enough."""
+    k = ids.shape[1]
+    every = np.concatenate([ids[own, 1:], candidates])
+    far = np.concatenate([distances[own, 1:], found])
+    every, once = np.unique(every, return_index=True)
+    far = far[once]
+    kept = np.lexsort((every, far))
+    kept = kept[(every[kept] != own) & (every[kept] != EMPTY)][: k - 1]
+    ids[own, 1:], distances[own, 1:] = EMPTY, np.inf
+    ids[own, 1 : 1 + len(kept)], distances[own, 1 : 1 + len(kept)] = every[kept], far[kept]
+
+
+def _offer_points(points: Floats, own: int, candidates: NDArray[Any], ids: Ids, distances: Floats) -> None:
+    off = points[candidates] - points[own]
+    _offer(own, candidates, lanes_dot(off, off), ids, distances)
+
+
+def offer_groups(
+    points: Floats,
+    width: int,
+    order: Ids,
+    starts: NDArray[np.int64],
+    span: tuple[int, int],
+    ids: Ids,
+    distances: Floats,
+) -> None:
+    """Offer the points order[begin..end) all members of their group, which is order[starts[g]..starts[g + 1]).
+
+    `points` has its `width` columns padded with zeros to whole lanes. OUT: `ids`, `distances`.
+    """
+    _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")
+    _require(_all_within(order, 0, len(points)), "order: points")
+    ascending = (
+        len(starts) > 1 and starts[0] == 0 and starts[-1] == len(order) and (np.diff(starts) >= 0).all()
+    )
+    _require(bool(ascending), "starts: from 0 to the number of points, ascending")
+    begin, end = span
+    _require(0 <= begin <= end <= len(order), "span: places of order")
+    for at in np.arange(begin, end):
+        group = int(np.searchsorted(starts, at, side="right")) - 1
+        _offer_points(points, int(order[at]), order[starts[group] : starts[group + 1]], ids, distances)
+
+
+def offer_links(
+    points: Floats,
+    width: int,
+    links: Ids,
+    fresh: NDArray[np.uint8],
+    queries: Ids,
+    ids: Ids,
+    distances: Floats,
+) -> None:
+    """Offer some points their links and the links of their links, as far as one of the two steps is fresh.
+
+    OUT: `ids`, `distances`.
+    """
+    _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")
+    _require(_all_within(links, -1, len(points)), "links: points")
+    _require(_all_within(queries, 0, len(points)), "queries: points")
+    for own in queries:
+        candidates: set[int] = set()
+        for near, near_is_fresh in _linked(links, fresh, own):
+            if near_is_fresh:
+                candidates.add(near)
+            candidates |= {far for far, is_fresh in _linked(links, fresh, near) if near_is_fresh or is_fresh}
+        if candidates:
+            _offer_points(points, int(own), np.array(sorted(candidates), np.int32), ids, distances)
+
+
+def _linked(links: Ids, fresh: NDArray[np.uint8], own: int) -> list[tuple[int, bool]]:
+    """Return the links of a point, and whether each is fresh."""
+    row = links[own].tolist()
+    count = row.index(-1) if -1 in row else len(row)
+    return [(link, bool(new)) for link, new in zip(row[:count], fresh[own, :count], strict=True)]
+
+
+def link_neighbours(ids: Ids, before: Ids, width: int) -> tuple[Ids, NDArray[np.uint8]]:
+    """Return the links of each point: its neighbours, then points that have it for a neighbour, `width` at most.
+
+    Where there is room for some only, they are those on whose lists the point stands first. Returns links (n, width),
+    -1 behind the last, and which of them are fresh: from a neighbour who was not on the list `before`.
+    """
+    _require(before.shape == ids.shape, "before: shape of ids")
+    _require(width > 0, "width: positive")
+    _require(_all_within(ids, 0, 2**31), "ids: not negative")
+    n, k = ids.shape
+    linked: list[list[tuple[int, bool]]] = [[] for _ in ids]
+    lists = [[neighbour for neighbour in row[1:] if neighbour < n] for row in ids.tolist()]
+    old = [set(row[1:]) for row in before.tolist()]
+    for own, neighbours in enumerate(lists):
+        linked[own] += [(neighbour, neighbour not in old[own]) for neighbour in neighbours[:width]]
+    for place in np.arange(k - 1):
+        for own, neighbours in enumerate(lists):
+            if place >= len(neighbours):
+                continue
+            near = neighbours[place]
+            if len(linked[near]) < width and own not in lists[near]:
+                linked[near].append((own, near not in old[own]))
+    links, fresh = np.full((n, width), -1, np.int32), np.zeros((n, width), np.uint8)
+    for own, entries in enumerate(linked):
+        for place, (link, is_fresh) in enumerate(entries):
+            links[own, place], fresh[own, place] = link, is_fresh
+    return links, fresh
+
+
+def offer_copies(
+    near: Ids,
+    near_distances: Floats,
+    starts: NDArray[np.int64],
+    rows: Ids,
+    ids: Ids,
+    distances: Floats,
+) -> None:
+    """Offer each row the rows that lie at its own place and at the places near it.
+
+    `near` and `near_distances` are lists of places; the rows at place p are rows[starts[p]..starts[p + 1]), ascending.
+    OUT: `ids`, `distances`.
+    """
+    n = len(rows)
+    ascending = starts[0] == 0 and starts[-1] == n and (np.diff(starts) >= 0).all()
+    _require(
+        bool(len(starts) == len(near) + 1 and ascending), "starts: from 0 to the number of rows, ascending"
+    )
+    _require(_all_within(rows, 0, n), "rows: numbers of rows")
+    _require(_all_within(near, 0, len(near)), "near: numbers of places")
+    for place, (places, far) in enumerate(zip(near, near_distances, strict=True)):
+        copies = [rows[starts[p] : starts[p + 1]] for p in places]
+        found = np.repeat(far, [len(members) for members in copies])
+        for own in rows[starts[place] : starts[place + 1]]:
+            _offer(int(own), np.concatenate(copies), found, ids, distances)
+
+
+def _all_within(values: NDArray[np.integer[Any]], low: int, stop: int) -> bool:
+    return bool(((values >= low) & (values < stop)).all())
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(what)

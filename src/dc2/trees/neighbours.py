@@ -1,0 +1,255 @@
+"""Nearest neighbours of points among themselves, without comparing all pairs where points are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.core.lanes import LANES
+from dc2.core.reference import NORMAL_TABLE, hash_at
+from dc2.core.reference_neighbours import EMPTY
+from dc2.parameters import check_integer
+from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
+
+__all__ = ["nearest_neighbours"]
+
+ALL_PAIRS = 2**32  # numbers subtracted, up to which comparing all pairs is the faster way
+TREES = 4  # grown at a time
+LEAF = 64  # points; more neighbours want larger leaves
+LARGER_LEAF = 4  # times, where lists turn out to be too bad
+GROWTHS = 3
+ROUNDS = 6
+SETTLED = 0.02  # share of lists that a last round of improvement may change
+TRIED = 128  # points whose lists are compared with the exact ones
+RECALL = 0.985  # share of exact neighbours at which lists are good enough
+RANGES_PER_THREAD = 8
+
+Lists = tuple[NDArray[np.int32], NDArray[Any]]
+
+
+def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: int) -> Lists:
+    """Return the nearest neighbours of each of some points.
+
+    Up to some thousand points they are exact. Beyond, about 99 of 100 of them are: points that share a leaf in one of a
+    few random projection trees are compared, then neighbours of neighbours, as long as that changes much. The lists
+    of 128 points are compared with the exact ones; while they are not good enough, trees with larger leaves follow.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        float32 or float64.
+    k : int
+        Number of neighbours, the point itself included.
+    seed : int
+        Where the trees' directions come from.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    ids : ndarray of shape (n_points, min(k, n_points)), int32
+        Each point itself first, then the nearest first, of equally near ones the smaller id first.
+    squared : ndarray of the same shape
+        Squared distances, in the dtype of the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([[0.0], [1.0], [3.0], [3.0]])
+    >>> ids, squared = nearest_neighbours(points, 3, seed=0, n_threads=1)
+    >>> ids.tolist(), squared.tolist()
+    ([[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1]], [[0.0, 1.0, 9.0], [0.0, 1.0, 4.0], [0.0, 0.0, 4.0], [0.0, 0.0, 4.0]])
+    """
+    check_integer("k", k, low=1)
+    points = np.ascontiguousarray(points)
+    if not values_usable(points):
+        raise_unusable(points, None, 0)
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+        places = _places(points)
+        if places is None:
+            return _Search(points, k, seed, pool, n_threads).run()
+        near = _Search(points[places.first], k, seed, pool, n_threads).run()
+        ids, squared = _empty_lists(len(points), k, points.dtype)
+        core.offer_copies(*near, places.starts, places.rows, ids, squared)
+        return ids, squared
+
+
+def _empty_lists(n_points: int, k: int, dtype: np.dtype[Any]) -> Lists:
+    """Return lists on which nothing but their own point stands."""
+    ids = np.full((n_points, min(k, n_points)), EMPTY, np.int32)
+    squared = np.full(ids.shape, np.inf, dtype)
+    ids[:, 0], squared[:, 0] = np.arange(n_points), 0.0
+    return ids, squared
+
+
+# --- rows at one place ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Rows that are all the same lie at one place, and are looked for once.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_places,)
+        The first row at each place, ascending.
+    starts : ndarray of shape (n_places + 1,)
+        The rows at place p are rows[starts[p]] to rows[starts[p + 1] - 1], ascending.
+    rows : ndarray of shape (n_points,), int32
+    """
+
+    first: NDArray[np.intp]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+
+def _places(points: NDArray[Any]) -> _Places | None:
+    """Return the places of rows, None where all are different.
+
+    Rows are compared where a sum of their bits says that they may be equal. Should two different rows have one sum,
+    a place may come twice, which does no harm.
+    """
+    bits = points.view(np.uint32)
+    factors = hash_at(0, np.arange(bits.shape[1])).astype(np.uint32) | np.uint32(1)
+    keys = bits @ factors
+    order = np.argsort(keys, kind="stable")
+    same = keys[order[1:]] == keys[order[:-1]]
+    maybe = np.flatnonzero(same)
+    same[maybe] = (points[order[maybe]] == points[order[maybe + 1]]).all(axis=1)
+    if not same.any():
+        return None
+    starts = np.append(np.flatnonzero(np.append(True, ~same)), len(order))
+    by_first = np.argsort(order[starts[:-1]])
+    sizes = np.diff(starts)[by_first]
+    new_starts = np.append(0, np.cumsum(sizes))
+    rows = order[np.repeat(starts[by_first] - new_starts[:-1], sizes) + np.arange(len(order))]
+    return _Places(order[starts[by_first]], new_starts, rows.astype(np.int32))
+
+
+# --- the search -----------------------------------------------------------------------------------------------------
+
+
+class _Search:
+    """Lists of neighbours of different points, and what is offered to them."""
+
+    def __init__(
+        self, points: NDArray[Any], k: int, seed: int, pool: ThreadPoolExecutor, n_threads: int
+    ) -> None:
+        self.points, self.seed, self.pool = points, seed, pool
+        self.lanes = _in_lanes(points)
+        self.ids, self.squared = _empty_lists(len(points), k, points.dtype)
+        self.n_threads = n_threads
+
+    def run(self) -> Lists:
+        n, k = self.ids.shape
+        if n * n * (self.points.shape[1] + LANES) <= ALL_PAIRS or n <= 4 * LEAF + 8 * k:
+            self._offer_all_pairs()
+            return self.ids, self.squared
+        before = np.full_like(self.ids, -1)
+        leaf = max(LEAF, 3 * k)
+        for growth in range(GROWTHS):
+            order = self._offer_leaves(growth, leaf)
+            for _ in range(ROUNDS):
+                before, last = self.ids.copy(), before
+                self._offer_links(before, last, order)
+                if np.mean((before != self.ids).any(axis=1)) <= SETTLED:
+                    break
+            if self._recall(order) >= RECALL:
+                break
+            leaf *= LARGER_LEAF
+        return self.ids, self.squared
+
+    def _offer_all_pairs(self) -> None:
+        n = len(self.points)
+        self._offer_groups(np.arange(n, dtype=np.int32), np.array([0, n]))
+
+    def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
+        """Compare points that share a leaf; return the points in the order of some tree's leaves."""
+
+        def grow(number: int) -> NDArray[np.int32]:
+            seed = int(hash_at(self.seed, np.array([number]))[0])
+            return core.grow_tree(
+                self.points, None, seed, float(leaf_size), NO_LIMIT, "median", 1, 1, NORMAL_TABLE
+            )[3]
+
+        for leaf_of_point in self.pool.map(grow, range(growth * TREES, (growth + 1) * TREES)):
+            order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
+            sizes = np.bincount(leaf_of_point)
+            self._offer_groups(order, _group_starts(sizes, self.ids.shape[1], 2 * leaf_size))
+        return order
+
+    def _offer_groups(self, order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
+        self._in_ranges(
+            len(order),
+            RANGES_PER_THREAD * self.n_threads,
+            lambda begin, end: core.offer_groups(
+                self.lanes, self.points.shape[1], order, starts, (begin, end), self.ids, self.squared
+            ),
+        )
+
+    def _offer_links(
+        self, lists: NDArray[np.int32], before: NDArray[np.int32], order: NDArray[np.int32]
+    ) -> None:
+        """Compare each point with the neighbours of its neighbours, in an order that finds them in the cache."""
+        links, fresh = core.link_neighbours(lists, before, 2 * (lists.shape[1] - 1))
+        self._in_ranges(
+            len(order),
+            RANGES_PER_THREAD * self.n_threads,
+            lambda begin, end: core.offer_links(
+                self.lanes, self.points.shape[1], links, fresh, order[begin:end], self.ids, self.squared
+            ),
+        )
+
+    def _recall(self, order: NDArray[np.int32]) -> float:
+        """Return the share of neighbours as near as the exact ones, on the lists of a few points."""
+        tried = order[:: -(-len(order) // TRIED)]
+        rest = np.setdiff1d(order, tried)
+        exact = _empty_lists(len(self.points), self.ids.shape[1], self.squared.dtype)
+        queries_first = np.concatenate([tried, rest])
+        starts = np.array([0, len(order)])
+        self._in_ranges(
+            len(tried),
+            self.n_threads,  # each range reads all points
+            lambda begin, end: core.offer_groups(
+                self.lanes, self.points.shape[1], queries_first, starts, (begin, end), *exact
+            ),
+        )
+        return float((self.squared[tried, 1:] <= exact[1][tried, -1:]).mean())
+
+    def _in_ranges(self, count: int, n_ranges: int, work: Callable[[int, int], None]) -> None:
+        ends = np.linspace(0, count, n_ranges + 1).astype(int).tolist()
+        list(self.pool.map(work, ends[:-1], ends[1:]))
+
+
+def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:
+    """Return the points with columns of zeros behind theirs, up to whole lanes."""
+    n, width = points.shape
+    if width % LANES == 0:
+        return points
+    padded = np.zeros((n, -(-width // LANES) * LANES), points.dtype)
+    padded[:, :width] = points
+    return padded
+
+
+def _group_starts(sizes: NDArray[np.intp], smallest: int, largest: int) -> NDArray[np.int64]:
+    """Return where groups of points begin in the order of leaves, and at last where the last one ends.
+
+    Leaves of fewer than `smallest` points go together with the next, so that lists can be filled; leaves far larger
+    than the others, of points that no direction tells apart, are cut into pieces of up to `largest`.
+    """
+    starts = [0]
+    size = 0
+    for leaf_size in sizes.tolist():
+        size += leaf_size
+        if size >= smallest:
+            pieces = -(-size // largest)
+            starts += [starts[-1] + size * (piece + 1) // pieces for piece in range(pieces)]
+            size = 0
+    starts[-1] += size
+    return np.array(starts, np.int64)
