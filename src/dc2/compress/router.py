@@ -205,11 +205,14 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
 
 
-def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
-    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out."""
+def with_shortlist(router: Router, n_near: int, n_threads: int = 1, exits: bool = True) -> Router:
+    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
+
+    A leaf of one point straddles nothing, so that its walks need no exits.
+    """
     centres = router.centres.astype(np.float64)
     n_near = min(n_near, len(centres))
-    n_all = min(n_near + EXITS, len(centres))
+    n_all = min(n_near + EXITS * exits, len(centres))
     shortlist, squared = nearest_neighbours(centres, n_all, seed=router.deal_seed, n_threads=n_threads)
     gaps = np.sqrt(squared)
     if n_near < n_all:
