@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
+from dc2.core.records import Centres, FlatTree, FoundOut, check_tree
 from dc2.core.reference import CUTS, NORMAL_TABLE
 from dc2.errors import InputError, ParameterError
 from dc2.parameters import check_integer, check_positive, check_random_directions
@@ -49,6 +50,9 @@ class RPTree:
     directions: NDArray[Any]
     thresholds: NDArray[Any]
     children: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        check_tree(self.arrays)
 
     @classmethod
     def grow(
@@ -117,6 +121,11 @@ class RPTree:
         return tree
 
     @property
+    def arrays(self) -> FlatTree:
+        """Its arrays, as the core takes them."""
+        return FlatTree(self.directions, self.thresholds, self.children)
+
+    @property
     def n_leaves(self) -> int:
         """Number of leaves."""
         return len(self.thresholds) + 1
@@ -161,10 +170,7 @@ class RPTree:
     ) -> NDArray[np.int32]:
         """Return the leaf of every row of an array that is known to fit; raises where a row is not finite."""
         leaf = np.empty(len(X), np.int32)
-        bad = core.scan(
-            X, None, self.directions, self.thresholds, self.children, X[:0].copy(),
-            None, None, None, None, None, leaf, None, None,
-        )  # fmt: skip
+        bad = core.scan(X, None, self.arrays, Centres(X[:0].copy()), None, FoundOut(leaf))
         if bad:
             raise_unusable(X, feature_names, start)
         return leaf
