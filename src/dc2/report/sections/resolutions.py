@@ -47,7 +47,8 @@ def _numbers(path: Any) -> Any:
     """Return a table of the numbers that were looked at closely, best first."""
     looked = np.flatnonzero(np.isfinite(path["score"]))
     order = looked[np.argsort(-path["score"][looked], kind="stable")]
-    rows, seen = [], set()
+    rows: list[list[Any]] = []
+    seen: set[int] = set()
     for place in order.tolist():
         clusters = int(path["n_clusters"][place])
         if clusters not in seen:
