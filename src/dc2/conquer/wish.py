@@ -35,6 +35,12 @@ class Wish:
     low: int
     high: int | None
 
+    def check(self) -> None:
+        """Raise if the bounds are none; called when a wish was read from a model file."""
+        high = self.low if self.high is None else self.high
+        if type(self.low) is not int or type(high) is not int or not 1 <= self.low <= high:
+            raise ParameterError(f"a wish for {self.low!r} to {self.high!r} clusters is none.")
+
     @property
     def exact(self) -> int | None:
         """The number that is asked for, or None where there is a choice."""
