@@ -179,7 +179,7 @@ def test_labels_of_the_training_rows_are_not_kept(tmp_path: Path) -> None:
 def test_numpy_can_open_the_file_without_pickle(tmp_path: Path) -> None:
     path = saved(MODELS["leaf"].fit(X), tmp_path)
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
-        assert content["fitted/signatures_/points"].shape == (60, 4)
+        assert content["fitted/_record/signatures/points"].shape == (60, 4)
 
 
 def test_the_header_names_class_and_versions(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_an_array_of_pickled_objects_is_refused(tmp_path: Path) -> None:
     path = saved(MODELS["leaf"].fit(X), tmp_path)
     buffer = io.BytesIO()
     np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
-    rewritten(path, **{"fitted/embedding_.npy": buffer.getvalue()})
+    rewritten(path, **{"fitted/_record/signatures/points.npy": buffer.getvalue()})
     with pytest.raises(ModelFileError, match="damaged"):
         dc2.load(path)
 
@@ -336,7 +336,7 @@ def as_npy(array: Any) -> bytes:
 )
 def test_arrays_that_would_send_rows_astray_are_refused(member: str, change: Any, tmp_path: Path) -> None:
     path = saved(MODELS["nearest"].fit(X), tmp_path)
-    name = f"fitted/_router/{member}.npy"
+    name = f"fitted/_record/router/{member}.npy"
     with zipfile.ZipFile(path) as archive:
         array = np.load(io.BytesIO(archive.read(name)))
     rewritten(path, **{name: as_npy(change(array))})

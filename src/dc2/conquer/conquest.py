@@ -50,6 +50,9 @@ class Spectrum:
             or self.embedding.ndim != 2
             or not all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
             or not isinstance(self.bandwidth, float)
+            or not 0 < self.bandwidth < np.inf
+            or not _is_path(self.bandwidth_path, "bandwidth")
+            or not _is_path(self.n_clusters_path, "n_clusters")
         ):
             raise InputError("the parts of a Spectrum do not fit together.")
 
@@ -94,6 +97,20 @@ class Conquest:
     def n_clusters(self) -> int:
         """The number of clusters found."""
         return int(self.labels.max()) + 1
+
+
+def _is_path(path: Path | None, considered: str) -> bool:
+    """Return whether there is a score for each thing that was considered."""
+    if path is None:
+        return True
+    values, scores = path[considered], path["score"]
+    return bool(
+        len(path) == 2
+        and values.ndim == 1
+        and values.shape == scores.shape
+        and values.dtype.kind in "if"
+        and scores.dtype == np.float64
+    )
 
 
 def heaviest_first(labels: NDArray[np.integer[Any]], masses: NDArray[np.float64]) -> NDArray[np.int32]:
