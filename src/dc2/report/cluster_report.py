@@ -43,7 +43,7 @@ def write_report(
 
     Parameters
     ----------
-    model : RPFCluster, RASP or KASP
+    model : DC2Clustering, RPFCluster, RASP or KASP
         Fitted or loaded.
     path : path
         The file, such as ``report.html``; it appears when it is complete.
