@@ -66,6 +66,15 @@ class ArrayLayout:
         """Put arrays one below the other."""
         return np.concatenate(pieces)
 
+    def checked(self, piece: Any, where: str, start: int = 0) -> NDArray[Any]:
+        """Return a later piece as an array, or raise if it cannot follow the first one."""
+        try:
+            array = check_numeric_array(piece, min_rows=0)
+        except (InputError, InputTypeError) as error:
+            raise type(error)(f"{where}: {error}") from error
+        self.check(array, where)
+        return array
+
     def values(self, piece: NDArray[Any]) -> list[NDArray[Any]]:
         """Return what every pass must find the same."""
         return [piece]

@@ -146,6 +146,16 @@ class FrameLayout:
                 f"{self.dtype}. Give the column one type throughout."
             )
 
+    def checked(self, piece: Any, where: str, start: int = 0) -> Frame:
+        """Return a later piece as a frame, or raise if it cannot follow the first one; `start` numbers its rows."""
+        frame = as_frame(piece)
+        if frame is None:
+            raise InputTypeError(f"{where} is {type(piece).__name__}, but the first is a data frame.")
+        self.check_columns(frame.schema, where)
+        self.check_dtype(frame.schema, where)
+        check_no_nulls(frame, self.number_columns, where, start)
+        return frame
+
     def widen(self, schema: Schema) -> None:
         """Make room for the numbers of one more frame."""
         self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
