@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    RPFCluster, RASP, KASP or Compressor
+    DC2Clustering, RPFCluster, RASP, KASP or Compressor
         As it was saved, but for the labels of its training rows.
 
     Raises

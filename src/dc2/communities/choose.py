@@ -6,6 +6,7 @@ import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,14 +103,15 @@ def plateaus(profile: Profile) -> list[Plateau]:
 class Evidence:
     """Agreement and valleys of a profile's partitions, each taken once, when it is asked for."""
 
-    def __init__(self, nodes: Nodes, profile: Profile) -> None:
+    def __init__(self, nodes: Nodes, profile: Profile, known: dict[str, NDArray[Any]] | None = None) -> None:
         self._nodes = nodes
         self._profile = profile
         self._volumes = nodes.graph.volumes()
         self._valleys: Valleys | None = None
         self._resampled: list[TieGraph] | None = None
-        self.agreements = np.full(len(profile.resolutions), np.nan)
-        self.depths = np.full(len(profile.resolutions), np.nan)
+        nothing = np.full(len(profile.resolutions), np.nan)
+        self.agreements = (known["agreement"] if known else nothing).copy()
+        self.depths = (known["depth"] if known else nothing).copy()
 
     def depth(self, place: int) -> float:
         """Return the mean depth of the valleys around the clusters of a partition, each between 0 and 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,14 @@ def conquer_ties(
     return _answer(nodes, profile, Evidence(nodes, profile), wish)
 
 
-def rechoose(result: CommunityResult, wish: Wish) -> CommunityResult:
-    """Choose another number of clusters; what was found before is not found again."""
-    return _answer(result.nodes, result.profile, result.evidence, wish)
+def rechoose(result: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
+    """Choose another number of clusters of the same nodes; what was found before is not found again."""
+    return _answer(nodes, result.profile, Evidence(nodes, result.profile, result.resolution_path), wish)
+
+
+def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
+    """Choose one of the layers as it is."""
+    return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
 def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> CommunityResult:
@@ -144,4 +150,4 @@ def _result(
         "score": scores,
         "chosen": profile.resolutions == verdict.resolution,
     }
-    return CommunityResult(labels, layers, chosen, parents(layers), path, verdict, nodes, profile, evidence)
+    return CommunityResult(labels, layers, chosen, parents(layers), path, verdict, profile)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from dc2 import core
 from dc2.communities.graph import TieGraph
 from dc2.communities.strays import join_strays
+from dc2.errors import InputError
+from dc2.model_file import saved_record
 
 LOWEST = 0.002
 STEP = 0.25  # in the logarithm of resolutions
@@ -22,7 +24,8 @@ LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
 ITERATIONS = 3
 
 
-@dataclass(frozen=True)
+@saved_record
+@dataclass(frozen=True, eq=False)
 class Profile:
     """Partitions at rising resolutions, strays joined.
 
@@ -37,6 +40,20 @@ class Profile:
     resolutions: NDArray[np.float64]
     partitions: NDArray[np.int32]
     n_clusters: NDArray[np.int64]
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a profile was read from a model file."""
+        parts = self.partitions
+        if (
+            parts.ndim != 2
+            or not parts.size
+            or parts.dtype != np.int32
+            or self.resolutions.shape != (len(parts),)
+            or not (np.isfinite(self.resolutions).all() and (self.resolutions > 0).all())
+            or not np.array_equal(self.n_clusters, parts.max(axis=1) + 1)
+            or not 0 <= int(parts.min()) <= int(parts.max()) < parts.shape[1]
+        ):
+            raise InputError("the parts of a Profile do not fit together.")
 
 
 @dataclass(frozen=True)

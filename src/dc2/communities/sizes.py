@@ -35,6 +35,17 @@ def ties_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
     return max(1, min(ties, max(4, n_nodes // 4), n_nodes))
 
 
+def rows_as_nodes(n_columns: int) -> int:
+    """Return up to how many distinct rows are the nodes themselves.
+
+    Examples
+    --------
+    >>> rows_as_nodes(2), rows_as_nodes(784)
+    (16384, 10699)
+    """
+    return min(ROWS_AS_NODES, max(FEWEST_SIGNATURES, NUMBERS_AS_NODES // n_columns))
+
+
 def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> int | None:
     """Return how many signatures to make, or None where the distinct rows are the nodes.
 
@@ -49,7 +60,7 @@ def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> i
     (4284, 10000)
     """
     wanted = SIGNATURES_PER_CLUSTER * (n_clusters or 1)
-    if n_distinct <= ROWS_AS_NODES and n_distinct * n_columns <= NUMBERS_AS_NODES:
+    if n_distinct <= rows_as_nodes(n_columns):
         return None
     grown = min(max(round(64 * math.pow(n_distinct, 1 / 3)), FEWEST_SIGNATURES), MOST_SIGNATURES)
     return min(max(grown, wanted), n_distinct)

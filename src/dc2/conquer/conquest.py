@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.communities import CommunityResult
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
@@ -70,11 +71,14 @@ class Conquest:
         The number of clusters that was asked for or chosen; fewer are found only where nodes cannot be told apart.
     spectrum : Spectrum or None
         What there is to tell where eigenvectors decided.
+    communities : CommunityResult or None
+        What there is to tell where communities did.
     """
 
     labels: NDArray[np.int32]
     wanted: int
     spectrum: Spectrum | None = None
+    communities: CommunityResult | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a conquest was read from a model file."""
@@ -87,6 +91,7 @@ class Conquest:
             or not 0 <= labels.min() <= labels.max() < len(labels)
             or not np.bincount(labels).all()
             or (self.spectrum is not None and len(self.spectrum.embedding) != len(labels))
+            or (self.communities is not None and not np.array_equal(self.communities.labels, labels))
         ):
             raise InputError("the parts of a Conquest do not fit together.")
 

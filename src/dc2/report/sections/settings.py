@@ -24,6 +24,7 @@ WITHOUT_EFFECT = {"n_jobs", "block_bytes", "verbose"}
 OPTIONS = {
     "n_clusters": "-k",
     "n_signatures": "--signatures",
+    "metric": "--metric",
     "scale": "--scale",
     "random_state": "--seed",
 }
@@ -88,13 +89,13 @@ def command_line(model: Any) -> str | None:
 
     Examples
     --------
-    >>> from dc2 import RPFCluster
-    >>> command_line(RPFCluster(3, scale="standard", random_state=0))
-    'dc2 cluster DATA -k 3 --signatures 1000 --scale standard --seed 0 -o labels.parquet'
-    >>> command_line(RPFCluster(3, weighted=True)) is None
+    >>> from dc2 import DC2Clustering, RPFCluster
+    >>> command_line(DC2Clustering(3, scale="standard", random_state=0))
+    'dc2 cluster DATA -k 3 --signatures auto --metric euclidean --scale standard --seed 0 -o labels.parquet'
+    >>> command_line(RPFCluster(3)) is None
     True
     """
-    if type(model).__name__ != "RPFCluster" or not set(_changed(model)) <= set(OPTIONS):
+    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= set(OPTIONS):
         return None
     words = ["dc2", "cluster", "DATA"]
     for parameter, option in OPTIONS.items():

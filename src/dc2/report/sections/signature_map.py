@@ -82,7 +82,8 @@ def _placed(layout: Layout) -> NDArray[np.float64]:
     if layout.name != "columns":
         needed = half / half.max() / room
         room *= needed / needed.max()
-    return np.array([WIDTH, HEIGHT]) / 2 + share * room * (1.0, -1.0)
+    placed: NDArray[np.float64] = np.array([WIDTH, HEIGHT]) / 2 + share * room * (1.0, -1.0)
+    return placed
 
 
 def _radii(weights: NDArray[np.float64]) -> NDArray[np.float64]:
