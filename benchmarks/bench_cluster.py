@@ -11,13 +11,17 @@ from sklearn.cluster import KMeans
 
 from dc2 import Compressor, RPFCluster, Signatures
 from dc2.datasets import make_rank
+from dc2.kernels import RPF
 
 STAGES = ("divide", "compress", "conquer", "populate")
 BANDWIDTHS = ("auto", 0.05)
 VARIANTS = {
     "defaults": {},
-    'populate="leaf"': {"populate": "leaf"},
-    'populate="leaf", bandwidth=0.05': {"populate": "leaf", "bandwidth": 0.05},
+    'populate="leaf"': {"compressor": Compressor(populate="leaf")},
+    'populate="leaf", bandwidth=0.05': {
+        "compressor": Compressor(populate="leaf"),
+        "similarity": RPF(bandwidth=0.05),
+    },
 }
 
 
@@ -26,7 +30,7 @@ def conquer(signatures: Signatures, report: Report) -> list[list[str]]:
     rows = []
     for bandwidth in BANDWIDTHS:
         for k in (2, 10):
-            model = RPFCluster(k, bandwidth=bandwidth, random_state=0)
+            model = RPFCluster(k, similarity=RPF(bandwidth=bandwidth), random_state=0)
             timing = best_of(lambda model=model: model.fit_signatures(signatures), 5)
             rows.append([str(bandwidth), str(k), f"{timing.seconds:.2f}", f"{timing.cpu_seconds:.2f}"])
     slowest = max(float(row[2]) for row in rows if row[0] != "auto")
@@ -89,7 +93,7 @@ def main() -> None:
     report.table(
         "Conquer alone: 1000 signatures, 800 trees",
         ["bandwidth", "k", "seconds", "CPU, s"],
-        conquer(Compressor(1000, random_state=0).fit(X).signatures_, report),
+        conquer(Compressor(1000, populate="leaf", random_state=0).fit(X).signatures_, report),
     )
     rows = against_kmeans(X, 2, 5, runs, report) + against_kmeans(X, 10, 15, runs, report)
     del X

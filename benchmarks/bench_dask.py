@@ -78,7 +78,7 @@ def fit_seconds(data: Any, runs: int) -> dict[str, float]:
 def wire_bytes(client: Client, data: da.Array) -> tuple[int, int]:
     """Return the bytes that workers sent to each other and to the client during a fit, from their own logs."""
     client.run(lambda dask_worker: dask_worker.transfer_outgoing_log.clear())
-    Compressor(random_state=0).fit(data)
+    Compressor(populate="leaf", random_state=0).fit(data)
     logs = client.run(lambda dask_worker: list(dask_worker.transfer_outgoing_log))
     sent = [(entry["who"] in logs, entry["compressed"]) for log in logs.values() for entry in log]
     return sum(size for inside, size in sent if inside), sum(size for inside, size in sent if not inside)
@@ -88,7 +88,7 @@ def chunk_seconds(runs: int) -> float:
     """Return what a chunk costs that the workers make themselves: ten thousand of a hundred rows, in two passes."""
     numbers = da.arange(1_000_000, chunks=100, dtype=np.float32)[:, None]
     tiny = numbers * da.ones((1, 4), dtype=np.float32)
-    seconds = best_of(lambda: Compressor(100, random_state=0).fit(tiny), runs).seconds
+    seconds = best_of(lambda: Compressor(100, populate="leaf", random_state=0).fit(tiny), runs).seconds
     return seconds / (2 * tiny.numblocks[0])
 
 
@@ -172,7 +172,7 @@ def overhead_section(report: Report, n_rows: int, seconds: dict[str, dict[str, f
 
 def traffic_section(report: Report, traffic: list[tuple[int, int, str, int, int]]) -> None:
     report.table(
-        "Bytes that workers sent during a fit of `Compressor()`, from their own transfer logs",
+        "Bytes that workers sent during a fit of `Compressor(populate=\"leaf\")`, from their own transfer logs",
         ["rows", "chunks", "chunks are", "to workers", "to the client", "share of the data"],
         [
             [f"{rows:,}", str(chunks), where, f"{inside / 1e6:.2f} MB", f"{outside / 1e6:.2f} MB",

@@ -66,9 +66,9 @@ METHODS: dict[str, Callable[[Problem, int], np.ndarray]] = {
     "uniform": uniform,
     "k-means": kmeans_centres,
     "pivoted Cholesky": pivoted_cholesky,
-    "signatures, sharpen=0": signatures(sharpen=0),
-    "signatures": signatures(),
-    "signatures, nearest": signatures(populate="nearest"),
+    "signatures, sharpen=0": signatures(sharpen=0, populate="leaf"),
+    "signatures": signatures(populate="leaf"),
+    "signatures, nearest": signatures(populate="nearest", refine=5),
 }
 
 

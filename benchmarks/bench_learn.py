@@ -27,7 +27,7 @@ def estimator_for(problem: Problem) -> Any:
 
 
 def on_signatures(problem: Problem, count: int) -> DC2:
-    compressor = Compressor(count, populate="nearest", n_jobs=1, random_state=0)
+    compressor = Compressor(count, populate="nearest", refine=5, n_jobs=1, random_state=0)
     return DC2(estimator_for(problem), compressor=compressor)
 
 

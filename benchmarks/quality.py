@@ -117,8 +117,8 @@ def _run(method: Method, X: NDArray[Any], k: int, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # peers warn of graphs in pieces and of steps that ran out
         if method.compiled and (method.name, X.dtype.str) not in _warm:
-            few = np.random.default_rng(0).normal(size=(500, X.shape[1])).astype(X.dtype)
-            method.run(few, k, seed)
+            some = np.random.default_rng(0).permutation(len(X))[:2000]
+            method.run(X[some], k, seed)
             _warm.add((method.name, X.dtype.str))
         return method.run(X, k, seed)
 

@@ -17,7 +17,7 @@ struct Graph {
 struct LeidenOptions {
     double resolution;
     uint64_t seed;
-    int64_t iterations;  // at most so many; -1: until one of them changes nothing
+    int64_t iterations;  // at most so many; -1: until nothing is found that is better
 };
 
 // Communities of large modularity, each connected. IN start (nodes), labels in 0..nodes-1, or null: every node alone.

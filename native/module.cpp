@@ -151,30 +151,58 @@ const T* in_fours(const In2<T>& rows, std::vector<T>& store) {
     return store.data();
 }
 
+// --- scanning: each argument is a record of src/dc2/core/records.py ------------------------------------------------
+
 template <class T>
-int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T>& directions,
-             const In1<T>& thresholds, const In2<int32_t>& children, const In2<T>& centres,
-             const optional<In2<int32_t>>& shortlist, const optional<In2<T>>& gaps,
-             const optional<In2<double>>& magic, optional<Out1<int64_t>> counts, optional<Out3<double>> totals,
-             optional<Out1<int32_t>> ids, optional<Out2<int32_t>> near_ids, optional<Out2<T>> near_distances) {
-    const size_t n = X.shape(0), width = X.shape(1), nodes = thresholds.shape(0), signatures = centres.shape(0);
+using FlatTree = std::tuple<In2<T>, In1<T>, In2<int32_t>>;
+template <class T>
+using Centres = std::tuple<In2<T>, optional<In2<int32_t>>, optional<In2<T>>>;
+using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>>;
+template <class T>
+using FoundOut = std::tuple<optional<Out1<int32_t>>, optional<Out2<int32_t>>, optional<Out2<T>>>;
+
+bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) {
+    return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
+}
+
+// Whether every row comes to a leaf: children lie behind their parent, each leaf and each node but the root once.
+bool makes_a_tree(const int32_t* children, int64_t nodes) {
+    std::vector<bool> met(2 * nodes + 1, false);  // leaves, then nodes
+    for (int64_t node = 0; node < nodes; ++node) {
+        for (int side = 0; side < 2; ++side) {
+            const int64_t child = children[2 * node + side];
+            if (child < 0 ? ~child > nodes : child <= node || child >= nodes) return false;
+            const int64_t at = child < 0 ? ~child : nodes + 1 + child;
+            if (met[at]) return false;
+            met[at] = true;
+        }
+    }
+    return true;
+}
+
+template <class T>
+int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatTree<T>& tree,
+             const Centres<T>& centres, optional<SumsOut> sums, FoundOut<T> found) {
+    const auto& [directions, thresholds, children] = tree;
+    const auto& [points, shortlist, gaps] = centres;
+    auto& [ids, near_ids, near_squared] = found;
+    const size_t n = X.shape(0), width = X.shape(1), nodes = thresholds.shape(0), signatures = points.shape(0);
     require(directions.shape(0) == nodes && directions.shape(1) == width, "directions: shape");
     require(children.shape(0) == nodes && children.shape(1) == 2, "children: shape");
-    require(centres.shape(1) == width, "centres: width");
+    require(makes_a_tree(children.data(), int64_t(nodes)), "children: no tree");
+    require(points.shape(1) == width, "centres: width");
     require(!weights || weights->shape(0) == n, "weights: length");
     require(!shortlist || (shortlist->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
                            gaps->shape(1) == shortlist->shape(1) && shortlist->shape(1) > 0),
             "shortlist and gaps: shape");
-    require(shortlist || signatures == nodes + 1 || !totals, "centres: one per leaf");
-    require(!totals || (totals->shape(0) == 2 && totals->shape(1) == signatures && totals->shape(2) == width + 2 &&
-                        counts && counts->shape(0) == signatures && magic && magic->shape(0) == 2 &&
-                        magic->shape(1) == width + 2),
-            "totals, counts and magic: shape");
+    require(!shortlist || all_within(shortlist->data(), shortlist->size(), 0, int64_t(signatures)),
+            "shortlist: centres that there are");
+    require((!shortlist && !sums) || signatures == nodes + 1, "centres: one per leaf");
     require(!ids || ids->shape(0) == n, "ids: length");
-    require(!near_ids || (shortlist && near_ids->shape(0) == n && near_distances && near_distances->shape(0) == n &&
-                          near_distances->shape(1) == near_ids->shape(1) && near_ids->shape(1) > 0 &&
+    require(!near_ids || (shortlist && near_ids->shape(0) == n && near_squared && near_squared->shape(0) == n &&
+                          near_squared->shape(1) == near_ids->shape(1) && near_ids->shape(1) > 0 &&
                           near_ids->shape(1) <= shortlist->shape(1)),
-            "near_ids and near_distances: shape");
+            "near_ids and near_squared: shape");
     ScanJob<T> job;
     job.X = matrix<T>(X);
     job.weights = pointer(weights);
@@ -183,13 +211,22 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T
     job.nodes = int64_t(nodes);
     job.candidates = shortlist ? int64_t(shortlist->shape(1)) : 0;
     job.candidate_step = (job.candidates + 3) / 4 * 4;
-    job.magic = pointer(magic);
-    job.counts = pointer(counts);
-    job.totals = pointer(totals);
     job.signatures = int64_t(signatures);
+    job.magic = nullptr;
+    job.counts = nullptr;
+    job.totals = nullptr;
+    if (sums) {
+        const auto& [magic, counts, totals] = *sums;
+        require(totals.shape(0) == 2 && totals.shape(1) == signatures && totals.shape(2) == width + 2 &&
+                    counts.shape(0) == signatures && magic.shape(0) == 2 && magic.shape(1) == width + 2,
+                "magic, counts and totals: shape");
+        job.magic = magic.data();
+        job.counts = counts.data();
+        job.totals = totals.data();
+    }
     job.ids = pointer(ids);
     job.near_ids = pointer(near_ids);
-    job.near_distances = pointer(near_distances);
+    job.near_distances = pointer(near_squared);
     job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
     nb::gil_scoped_release released;
     LineBuffer<T> padded_directions, padded_centres;
@@ -198,7 +235,7 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const In2<T
     job.shortlist = shortlist ? in_fours<int32_t>(*shortlist, shortlist_in_fours) : nullptr;
     job.gaps = shortlist ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;
     job.directions = padded<T>(directions, padded_directions);
-    job.centres = padded<T>(centres, padded_centres);
+    job.centres = padded<T>(points, padded_centres);
     return kernels<T>().scan(job);
 }
 
@@ -234,6 +271,7 @@ std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
 }
 
 Array<uint64_t, 1> hash_rows(uint64_t seed, int64_t start, int64_t stop) {
+    require(start >= 0, "start: not negative");
     std::vector<uint64_t> hashes(std::max<int64_t>(stop - start, 0));
     {
         nb::gil_scoped_release released;
@@ -244,6 +282,7 @@ Array<uint64_t, 1> hash_rows(uint64_t seed, int64_t start, int64_t stop) {
 }
 
 Array<int64_t, 1> sample_rows(uint64_t seed, int64_t start, int64_t stop, uint64_t limit) {
+    require(start >= 0, "start: not negative");
     std::vector<int64_t> rows;
     {
         nb::gil_scoped_release released;
@@ -256,6 +295,9 @@ Array<int64_t, 1> sample_rows(uint64_t seed, int64_t start, int64_t stop, uint64
 
 Array<int32_t, 2> count_shared_leaves(const In2<int32_t>& a, const In2<int32_t>& b) {
     require(a.shape(0) == b.shape(0), "a and b: as many trees");
+    const int64_t most_leaves = int64_t(1) << 30;
+    require(all_within(a.data(), a.size(), 0, most_leaves) && all_within(b.data(), b.size(), 0, most_leaves),
+            "a and b: leaves from 0 to 2^30");
     const size_t n = a.shape(1), m = b.shape(1);
     std::vector<int32_t> counts(n * m, 0);
     {
@@ -327,10 +369,6 @@ Lists<T> neighbour_lists(const In2<T>& points, int64_t width, Out2<int32_t>& ids
     require(ids.shape(0) == n && distances.shape(0) == n && distances.shape(1) == k && k > 0, "lists: shape");
     const int64_t step = int64_t(points.shape(1));
     return {{points.data(), int64_t(n), width, step, 1, true}, int64_t(k), ids.data(), distances.data()};
-}
-
-bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) {
-    return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
 }
 
 template <class T>
@@ -406,11 +444,8 @@ void define_neighbours_for(nb::module_& module) {
 
 template <class T>
 void define_for(nb::module_& module) {
-    module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("directions"),
-               nb::arg("thresholds"), nb::arg("children"), nb::arg("centres"), nb::arg("shortlist").none(),
-               nb::arg("gaps").none(), nb::arg("magic").none(), nb::arg("counts").noconvert().none(),
-               nb::arg("totals").noconvert().none(), nb::arg("ids_out").noconvert().none(),
-               nb::arg("near_ids").noconvert().none(), nb::arg("near_distances").noconvert().none());
+    module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
+               nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
                nb::arg("leaf_size"), nb::arg("max_leaves"), nb::arg("cut"), nb::arg("sharpen"),
                nb::arg("n_candidates"), nb::arg("normal_table"));

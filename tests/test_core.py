@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.trees import RPTree
 
 native = pytest.importorskip("dc2.core._native")
@@ -118,10 +119,10 @@ def scanned(
     if few is not None:
         near_ids, near_distances = np.full((n_rows, few), -1, np.int32), np.zeros((n_rows, few), X.dtype)
     tree = router.trees[0]
+    out = None if sums is None or magic is None else SumsOut(magic, sums.counts, sums.totals)
     bad = module.scan(
-        X, weights, tree.directions, tree.thresholds, tree.children, router.centres, router.shortlist, router.gaps,
-        magic, None if sums is None else sums.counts, None if sums is None else sums.totals,
-        ids, near_ids, near_distances,
+        X, weights, tree.arrays, Centres(router.centres, router.shortlist, router.gaps), out,
+        FoundOut(ids, near_ids, near_distances),
     )  # fmt: skip
     written = [np.array(bad), ids]
     written += [] if sums is None else [sums.counts, sums.totals]
@@ -163,7 +164,7 @@ def test_a_row_is_routed_to_the_leaf_it_grew(seed, width, dtype, cut):
     X = make_rows(seed, 200, width, dtype, "normal")
     *tree, leaf = native.grow_tree(X, None, seed, 0.0, 60, cut, 2, 1, reference.NORMAL_TABLE)
     ids = np.empty(200, np.int32)
-    native.scan(X, None, *tree, X[:0], None, None, None, None, None, ids, None, None)
+    native.scan(X, None, tree, Centres(X[:0]), None, FoundOut(ids))
     np.testing.assert_array_equal(ids, leaf)
 
 
@@ -252,8 +253,8 @@ for dtype in (np.float32, np.float64):
         magic[1] *= 2.0**-20
         counts, totals = np.zeros(60, np.int64), np.zeros((2, 60, width + 2))
         ids, near, distances = np.zeros(700, np.int32), np.zeros((700, 3), np.int32), np.zeros((700, 3), dtype)
-        _native.scan(X, None, *tree, centres, shortlist, np.zeros((60, 60), dtype), magic, counts, totals,
-                     ids, near, distances)
+        _native.scan(X, None, tree, (centres, shortlist, np.zeros((60, 60), dtype)), (magic, counts, totals),
+                     (ids, near, distances))
         for array in (*tree, leaf, counts, totals, ids, near, distances):
             digest.update(array.tobytes())
 print(_native.simd_level(), digest.hexdigest())

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import re
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from dc2 import RPFCluster
 from dc2.errors import ModelFileError
 from dc2.kernels import RPF
 from dc2.loading import read_header
+from dc2.report import write_report
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(200, 3)), RNG.normal(6.0, 1.0, size=(200, 3))])
@@ -258,3 +261,17 @@ def test_what_packs_very_well_can_be_loaded_again(tmp_path: Path, monkeypatch: p
     model = RPFCluster(2, n_signatures=100, similarity=RPF(n_trees=20), random_state=0).fit(rows)
     model.save(tmp_path / "model.dc2")
     np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("factor", [1e-310, 1e-200, 1e-40, 1e40, 1e150])
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_points_of_any_size_can_be_reported(factor: float, n_columns: int, tmp_path: Path) -> None:
+    model = RPFCluster(2, n_signatures=30, similarity=RPF(n_trees=20), random_state=0).fit(X[:, :n_columns])
+    record, signatures = model._record, model.signatures_
+    moved = replace(signatures, points=signatures.points * factor, spread=signatures.spread * factor**2)
+    router = replace(record.router, centres=record.router.centres * factor)
+    model._record = replace(record, signatures=moved, router=router)
+    model.save(tmp_path / "model.dc2")
+    write_report(dc2.load(tmp_path / "model.dc2"), tmp_path / "report.html")
+    places = re.findall(r'<circle[^>]* cx="([^"]*)"', (tmp_path / "report.html").read_text("utf-8"))
+    assert all(np.isfinite(float(place)) for place in places)

@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    RPFCluster, RASP, KASP or Compressor
+    DC2Clustering, RPFCluster, RASP, KASP or Compressor
         As it was saved, but for the labels of its training rows.
 
     Raises
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool(np.array_equal(model.predict(X), again.predict(X)))
     True
     """
-    with open_archive(path) as archive:
+    with np.errstate(all="ignore"), open_archive(path) as archive:  # what overflows is found by the checks
         content = archive.header()
         _checked_header(path, content)
         model = decode_model(content, archive.array)

@@ -56,14 +56,31 @@ class ClusterOptions:
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = options.Scale.standard
     metric: options.MetricOption = options.Metric.euclidean
-    signatures: options.Signatures = 1000
+    signatures: Annotated[
+        Any,
+        typer.Option(
+            "--signatures",
+            parser=options.number_or_auto,
+            metavar="NUMBER",
+            help="Points to compress the rows to: a number, more for finer shapes, or auto, which chooses.",
+        ),
+    ] = "auto"
+    similarity: Annotated[
+        options.Similarity,
+        typer.Option(
+            "--similarity",
+            metavar="NAME",
+            help="ties: communities of the graph that rows tie signatures to. rpf: the paper's kernel and spectral "
+            "clustering, with 1000 signatures.",
+        ),
+    ] = options.Similarity.ties
     bandwidth: Annotated[
         Any,
         typer.Option(
             "--bandwidth",
             parser=options.number_or_auto,
             metavar="NUMBER",
-            help="How alike signatures must be: a number, smaller for finer structure, or auto, which chooses.",
+            help="With --similarity rpf, how alike signatures must be: a number, smaller for finer structure, or auto.",
         ),
     ] = "auto"
     jobs: options.Jobs = None
@@ -82,6 +99,9 @@ def cluster(wanted: ClusterOptions) -> None:
     """
     if wanted.output is None and wanted.model is None and wanted.report is None:
         raise typer.BadParameter("Nothing would be written: give --output, --model or --report.")
+
+    if wanted.bandwidth != "auto" and wanted.similarity is not options.Similarity.rpf:
+        raise typer.BadParameter("--bandwidth is for --similarity rpf; ties have none.")
 
     from dc2.cli.clustering import run
 

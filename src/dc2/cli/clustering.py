@@ -10,18 +10,22 @@ from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
 from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
+from dc2.cli.options import Similarity
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
 from dc2.cli.standard_input import with_standard_input
 from dc2.cli.workers import check_engine, workers
-from dc2.cluster import RPFCluster
+from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
 from dc2.facts.variance import variance_kept
+from dc2.facts.verdict import verdict_in_words
 from dc2.kernels import RPF
 from dc2.sources import Source
 
 __all__ = ["run"]
+
+KERNEL_SIGNATURES = 1000  # a dense kernel of many more takes too long
 
 
 def run(wanted: ClusterOptions) -> None:
@@ -51,12 +55,14 @@ def run(wanted: ClusterOptions) -> None:
     tell(clusterer, sizes, seconds, files, wanted.json)
 
 
-def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFCluster:
+def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
     """Return the clusterer that the options ask for, fitted."""
-    return RPFCluster(
+    by_kernel = wanted.similarity is Similarity.rpf
+    n_signatures = KERNEL_SIGNATURES if by_kernel and wanted.signatures == "auto" else wanted.signatures
+    return DC2Clustering(
         wanted.clusters,
-        n_signatures=wanted.signatures,
-        similarity=RPF(bandwidth=wanted.bandwidth),
+        n_signatures=n_signatures,
+        similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "ties",
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
         metric=wanted.metric.value,
         n_jobs=wanted.jobs,
@@ -65,7 +71,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> RPFClu
     ).fit(source)
 
 
-def save(clusterer: RPFCluster, path: Path | None) -> None:
+def save(clusterer: DC2Clustering, path: Path | None) -> None:
     """Save the model, if it is wanted: before the labels, so that it is there whatever becomes of them."""
     if path is not None:
         with writing(path):
@@ -73,7 +79,7 @@ def save(clusterer: RPFCluster, path: Path | None) -> None:
 
 
 def labelled(
-    clusterer: RPFCluster, source: Source, files: Mapping[str, Path], wanted: ClusterOptions
+    clusterer: DC2Clustering, source: Source, files: Mapping[str, Path], wanted: ClusterOptions
 ) -> Sequence[float]:
     """Write the labels, if they are wanted, and return the rows of each cluster.
 
@@ -87,7 +93,7 @@ def labelled(
         raise kept_by_model(error, clusterer, files, wanted) from error
 
 
-def write_report(clusterer: RPFCluster, page: Path, data: list[str]) -> None:
+def write_report(clusterer: DC2Clustering, page: Path, data: list[str]) -> None:
     """Write the report of a fit."""
     from dc2.report import write_report as write
 
@@ -96,7 +102,7 @@ def write_report(clusterer: RPFCluster, page: Path, data: list[str]) -> None:
 
 
 def tell(
-    clusterer: RPFCluster,
+    clusterer: DC2Clustering,
     sizes: Sequence[float],
     seconds: Mapping[str, float],
     files: Mapping[str, Path],
@@ -110,7 +116,8 @@ def tell(
         "signatures": made,
         "distortion": clusterer.distortion_,
         "variance_kept": kept,
-        "bandwidth": clusterer.bandwidth_,
+        "verdict": verdict_in_words(clusterer),
+        "bandwidth": getattr(clusterer, "bandwidth_", None),
     }
     summary.tell(
         f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "

@@ -113,9 +113,9 @@ def _kmeans(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def _dc2(X: NDArray[Any]) -> NDArray[np.int32]:
-    from dc2.cluster import RPFCluster
+    from dc2.cluster import DC2Clustering
 
-    return RPFCluster(2, scale="standard", random_state=0).fit(X).labels_
+    return DC2Clustering(2, scale="standard", random_state=0).fit(X).labels_
 
 
 def _score(truth: NDArray[Any], labels: NDArray[Any]) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 
 from dc2.cli.failures import CommandError
 from dc2.facts.variance import variance_kept
+from dc2.facts.verdict import verdict_in_words
 from dc2.loading import load, read_header
 from dc2.parameters import is_plain
 
@@ -20,12 +21,11 @@ def cluster_weights(model: Any) -> list[float]:
 
 
 def choice_facts(model: Any) -> dict[str, str]:
-    """Return what was chosen automatically, in words."""
+    """Return what speaks for the number of clusters, and what else was chosen, in words."""
     facts = {}
-    path = getattr(model, "n_clusters_path_", None)
-    if path is not None:
-        others = [int(n) for n in path["n_clusters"][np.argsort(-path["score"])] if n != model.n_clusters_]
-        facts["chosen k"] = f"{model.n_clusters_}" + (f"; {others[0]} comes next" if others else "")
+    verdict = verdict_in_words(model)
+    if verdict is not None:
+        facts["verdict"] = verdict
     if hasattr(model, "bandwidth_path_"):
         facts["bandwidth"] = f"{model.bandwidth_:g}, chosen"
     return facts

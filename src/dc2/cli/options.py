@@ -31,6 +31,7 @@ __all__ = [
     "Scheduler",
     "Seed",
     "Signatures",
+    "Similarity",
     "Weight",
     "number_or_auto",
     "split_names",
@@ -55,6 +56,13 @@ class Metric(StrEnum):
 
     euclidean = "euclidean"
     cosine = "cosine"
+
+
+class Similarity(StrEnum):
+    """What makes signatures alike."""
+
+    ties = "ties"
+    rpf = "rpf"
 
 
 class Engine(StrEnum):

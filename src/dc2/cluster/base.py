@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer
 from dc2.cluster.membership import Membership
 from dc2.cluster.record import ClusterRecord
+from dc2.communities import CommunityResult, Verdict
 from dc2.compress.compress import near
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
@@ -328,6 +329,36 @@ class SignatureClusterer(
         return _there(path, "n_clusters_path_", "where the number of clusters was chosen")
 
     @property
+    def layers_(self) -> list[NDArray[np.int32]]:
+        """Every partition of the signatures that persists, finest first."""
+        return list(self._communities("layers_").layers)
+
+    @property
+    def layer_(self) -> int:
+        """Which of the layers the labels are."""
+        return self._communities("layer_").chosen_layer
+
+    @property
+    def cluster_tree_(self) -> list[NDArray[np.int32]]:
+        """For each layer but the last, the cluster of the next layer that each of its clusters lies in."""
+        return list(self._communities("cluster_tree_").cluster_tree)
+
+    @property
+    def resolution_path_(self) -> dict[str, NDArray[Any]]:
+        """The resolutions that were considered."""
+        return dict(self._communities("resolution_path_").resolution_path)
+
+    @property
+    def verdict_(self) -> Verdict:
+        """What speaks for this number of clusters, and for the next best."""
+        return self._communities("verdict_").verdict
+
+    @property
+    def wish_(self) -> Wish:
+        """The number of clusters that was asked for last."""
+        return self._fitted().wish
+
+    @property
     def _n_features_out(self) -> int:
         spectrum = self._record.conquest.spectrum
         return self.n_clusters_ if spectrum is None else int(spectrum.embedding.shape[1])
@@ -340,9 +371,12 @@ class SignatureClusterer(
     def _spectrum(self, name: str) -> Spectrum:
         return _there(self._fitted().conquest.spectrum, name, "where eigenvectors made the clusters")
 
+    def _communities(self, name: str) -> CommunityResult:
+        return _there(self._fitted().conquest.communities, name, "where communities made the clusters")
+
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
-        state = dict(super().__getstate__())  # not the model's own: pickling leaves the model as it is
+        state = dict(super().__getstate__())  # a copy: this one is the object's own
         if "_record" in state:
             state["_record"] = replace(state["_record"], ids=None)
         return state

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.compressing import checked_plan, compress_by
-from dc2.cluster.fit import ClusterPlan, Compress
+from dc2.cluster.fit import ClusterPlan, Compress, with_layer
 from dc2.compress import Compressor
 from dc2.compress.auto import compress_automatically
 from dc2.conquer import SpectralConqueror, Wish
 from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
+from dc2.errors import ParameterError
 from dc2.kernels import similarity_recipe
 from dc2.model_file import saved_model
+from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
 
 __all__ = ["DC2Clustering"]
@@ -178,7 +180,11 @@ class DC2Clustering(SignatureClusterer):
         self
             ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are.
         """
-        return self._reconquer(n_clusters, layer=layer)
+        if layer is None:
+            return self._reconquer(n_clusters)
+        if n_clusters is not None:
+            raise ParameterError(f"give n_clusters or layer, not both; got {n_clusters!r} and {layer!r}.")
+        return self._keep(with_layer(self._fitted(), self._checked_layer(layer)))
 
     def labels_of_layer(self, layer: int) -> NDArray[np.int32]:
         """Return the clusters of one of ``layers_``: of rows, where these are in memory, else of signatures.
@@ -189,5 +195,11 @@ class DC2Clustering(SignatureClusterer):
             Its number; 0 is the finest.
         """
         record = self._fitted()
-        labels = self.layers_[layer]
+        labels = self.layers_[self._checked_layer(layer)]
         return labels if record.ids is None else record.of_id(labels)[record.ids]
+
+    def _checked_layer(self, layer: Any) -> int:
+        number, there = check_integer("layer", layer, low=0), len(self.layers_)
+        if number >= there:
+            raise ParameterError(f"layer={number} is not there: the layers are 0 (finest) to {there - 1}.")
+        return number

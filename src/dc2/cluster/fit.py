@@ -10,11 +10,12 @@ from numpy.random import SeedSequence
 
 from dc2.cluster.clock import StageClock
 from dc2.cluster.record import ClusterRecord
+from dc2.communities import choose_layer
 from dc2.compress.compress import Compression, near
-from dc2.compress.lookup import signature_router
+from dc2.compress.lookup import nearest_points, signature_router
 from dc2.compress.near_rows import near_rows
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Conquest, SpectralConqueror, Wish
+from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError
@@ -24,7 +25,7 @@ from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
 
-__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer"]
+__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "with_layer"]
 
 Compress = Callable[[Source, Engine, SeedSequence, int], Compression]
 
@@ -54,6 +55,10 @@ class ClusterPlan:
     wish: Wish
     options: RunOptions
     seeds: SeedSequence
+
+    def conqueror_of(self, similarity: Any) -> Any:
+        """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
+        return CommunityConqueror() if similarity.sparse else self.conqueror
 
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
@@ -100,7 +105,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         ids = signature_of_id[router.nearest_few(signatures.points, few)[0]]
         return NearRows(ids, signatures.weights)
 
-    nodes = nodes_at(signatures.points, signatures.weights, near_signatures)
+    nodes = nodes_at(signatures.points, signatures.weights, near_signatures, are_rows=True)
     similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
     return ClusterRecord(
         columns=Columns(signatures.points.shape[1]),
@@ -120,8 +125,19 @@ def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: W
     _check_enough(len(record.signatures), wish)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
-    conquest = plan.conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
+    conqueror, before = plan.conqueror_of(similarity), record.conquest.communities
+    if before is None:
+        conquest = conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
+    else:
+        conquest = conqueror.reconquer(before, similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
     return replace(record, similarity=similarity, wish=wish, conquest=conquest)
+
+
+def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
+    """Return another record of the same fit, with one of its layers for clusters."""
+    assert record.conquest.communities is not None
+    chosen = choose_layer(record.conquest.communities, layer)
+    return replace(record, conquest=Conquest(chosen.labels, chosen.n_clusters, communities=chosen))
 
 
 def _conquered(
@@ -129,18 +145,19 @@ def _conquered(
 ) -> tuple[Any, Conquest]:
     n_jobs = plan.options.n_jobs
     similarity = plan.similarity.build(nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=n_jobs)
-    return similarity, plan.conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, n_jobs)
+    conqueror = plan.conqueror_of(similarity)
+    return similarity, conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, n_jobs)
 
 
 def _nodes_of(compression: Compression, n_threads: int) -> Nodes:
     signatures = compression.signatures
 
     def near_sampled(few: int) -> NearRows:
-        if compression.sample is None:  # every row is a signature, and its neighbours head its list
-            return NearRows(compression.router.shortlist[:, :few], signatures.weights)
+        if compression.sample is None:
+            return NearRows(nearest_points(compression.router, few, n_threads), signatures.weights)
         return near_rows(near(compression.router, n_threads), compression.sample, few, n_threads)
 
-    return nodes_at(signatures.points, signatures.weights, near_sampled)
+    return nodes_at(signatures.points, signatures.weights, near_sampled, are_rows=compression.sample is None)
 
 
 def _no_rows(few: int) -> NearRows:

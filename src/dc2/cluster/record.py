@@ -72,6 +72,7 @@ class ClusterRecord:
             and isinstance(self.signatures, Signatures)
             and hasattr(self.similarity, "in_words")
             and hasattr(self.router, "assign")
+            and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
             and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures
@@ -92,3 +93,10 @@ class ClusterRecord:
         """The similarity as it was conquered."""
         spectrum = self.conquest.spectrum
         return self.similarity if spectrum is None else self.similarity.at(spectrum.bandwidth)
+
+
+def _are_seconds(stages: Any) -> bool:
+    return isinstance(stages, dict) and all(
+        isinstance(stage, str) and isinstance(seconds, float) and 0 <= seconds < np.inf
+        for stage, seconds in stages.items()
+    )

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dc2.errors import InputError
+from dc2.model_file import saved_record
+
 # Sums of whole numbers below 2^53 are exact in float64, in any order. All ties of a graph together stay below it.
 _EXACT_BITS = 53
 
 
-@dataclass(frozen=True)
+@saved_record
+@dataclass(frozen=True, eq=False)
 class TieGraph:
     """A symmetric graph without loops, in compressed rows, and the rows that it was made of.
 
@@ -36,6 +40,28 @@ class TieGraph:
     weights: NDArray[np.float64]
     near: NDArray[np.int32]
     row_weights: NDArray[np.float64]
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a graph was read from a model file."""
+        indptr, near = self.indptr, self.near
+        n_nodes = len(indptr) - 1
+        if (
+            indptr.dtype != np.int64
+            or indptr.ndim != 1
+            or n_nodes < 1
+            or indptr[0] != 0
+            or (np.diff(indptr) < 0).any()
+            or self.indices.shape != (indptr[-1],)
+            or self.weights.shape != (indptr[-1],)
+            or self.indices.dtype != np.int32
+            or self.weights.dtype != np.float64
+            or near.dtype != np.int32
+            or near.ndim != 2
+            or self.row_weights.shape != (len(near),)
+            or not all(_within(ids, n_nodes) for ids in (self.indices, near))
+            or not all(_whole_numbers(values) for values in (self.weights, self.row_weights))
+        ):
+            raise InputError("the parts of a TieGraph do not fit together.")
 
     @property
     def n_nodes(self) -> int:
@@ -116,3 +142,11 @@ def _products(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: in
     kept = (product.indices != ends) & (product.data > 0)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[kept], minlength=n_nodes))]).astype(np.int64)
     return indptr, product.indices[kept].astype(np.int32), product.data[kept]
+
+
+def _within(ids: NDArray[np.int32], n_nodes: int) -> bool:
+    return not ids.size or bool(ids.min() >= 0 and ids.max() < n_nodes)
+
+
+def _whole_numbers(values: NDArray[np.float64]) -> bool:
+    return bool((values >= 0).all() and (values == np.rint(values)).all() and values.sum() < 2.0**_EXACT_BITS)

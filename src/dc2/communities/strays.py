@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from dc2.communities.graph import TieGraph
 
 FEWEST = 4.0
 SHARE_OF_ALL = 0.002
 SHARE_OF_TYPICAL = 0.05
+_TREE_COLUMNS = 16
 
 
 def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -37,7 +41,7 @@ def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def join_strays(
-    graph: TieGraph, labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[np.float32]
+    graph: TieGraph, labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]
 ) -> NDArray[np.int32]:
     """Let strays join the solid community that they are tied to most, without ties the nearest.
 
@@ -94,15 +98,24 @@ def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.in
     return answer
 
 
+def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the distance to the nearest point and its place. Trees are of no use in many columns."""
+    if points.shape[1] <= _TREE_COLUMNS:
+        distances, places = cKDTree(points).query(wanted)
+        return np.asarray(distances), np.asarray(places)
+    pairs = [(row.min(), row.argmin()) for one in wanted for row in cdist(one[None], points)]
+    return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
+
+
 def _join_nearest(
-    answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[np.float32]
+    answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
 ) -> NDArray[np.int32]:
     """Give communities without a home the home of the nearest node that has one."""
     lost = np.flatnonzero(answer < 0)
     if not len(lost):
         return answer
     told = np.flatnonzero(answer >= 0)
-    distances, nearest = cKDTree(points[told]).query(points[lost])
+    distances, nearest = _nearest(points[told], points[lost])
     order = np.lexsort((lost, distances, labels[lost]))
     communities, first = np.unique(labels[lost][order], return_index=True)
     homes = answer[told[nearest[order[first]]]]

@@ -12,6 +12,7 @@ from dc2.compress.compress import SHORTLIST
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.scaling import Scaling
 from dc2.random import tree_seed
+from dc2.trees.neighbours import nearest_neighbours
 from dc2.trees.tree import grow_on
 
 
@@ -24,4 +25,12 @@ def signature_router(
     )
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_shortlist(router, SHORTLIST, n_threads), first.astype(np.int32)
+    return with_shortlist(router, SHORTLIST, n_threads, exits=False), first.astype(np.int32)
+
+
+def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:
+    """Return the nearest few points of each point that a router leads to, itself first."""
+    assert router.shortlist is not None
+    if few <= router.shortlist.shape[1]:
+        return router.shortlist[:, :few]
+    return nearest_neighbours(router.centres, few, seed=router.deal_seed, n_threads=n_threads)[0]

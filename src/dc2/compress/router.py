@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from dc2 import core
 from dc2.compress.scaling import Scaling
 from dc2.compress.sums import Sums
+from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
@@ -104,7 +105,7 @@ class Router:
         given, X = X, self._taken(X, start)
         if len(self.trees) == 1:
             ids = np.empty(len(X), np.int32)
-            if self._scan(0, X, ids_out=ids):
+            if self._scan(0, X, FoundOut(ids)):
                 raise_unusable(given, names, start)
             return ids
         candidates = np.stack(
@@ -126,7 +127,7 @@ class Router:
         assert self.shortlist is not None
         ids = np.empty((len(X), min(few, self.shortlist.shape[1])), np.int32)
         distances = np.empty(ids.shape, self.dtype)
-        if self._scan(0, self._taken(X), near_ids=ids, near_distances=distances):
+        if self._scan(0, self._taken(X), FoundOut(None, ids, distances)):
             raise_unusable(X, None, 0)
         return ids, distances
 
@@ -152,7 +153,7 @@ class Router:
         given, X = X, self._taken(X, int(rows[0]) if len(rows) else 0)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
-            if self._scan(0, X, weights=weights, magic=magic, sums=sums, ids_out=ids):
+            if self._scan(0, X, FoundOut(ids), weights, SumsOut(magic, sums.counts, sums.totals)):
                 raise_unusable(given, names, int(rows[0]))
             return ids
         dealt = deal(self.deal_seed, rows, len(self.trees))
@@ -161,9 +162,8 @@ class Router:
             part_ids = np.empty(len(part), np.int32)
             part_sums = Sums.zeros(self.trees[number].n_leaves, self.n_features)
             part_weights = None if weights is None else weights[part]
-            if self._scan(
-                number, X[part], weights=part_weights, magic=magic, sums=part_sums, ids_out=part_ids
-            ):
+            part_out = SumsOut(magic, part_sums.counts, part_sums.totals)
+            if self._scan(number, X[part], FoundOut(part_ids), part_weights, part_out):
                 raise_unusable(given, names, int(rows[0]))
             ids[part] = part_ids + first
             leaves = slice(first, first + self.trees[number].n_leaves)
@@ -181,23 +181,16 @@ class Router:
         self,
         number: int,
         X: NDArray[Any],
-        *,
+        found: FoundOut,
         weights: NDArray[np.float64] | None = None,
-        magic: NDArray[np.float64] | None = None,
-        sums: Sums | None = None,
-        ids_out: NDArray[np.int32] | None = None,
-        near_ids: NDArray[np.int32] | None = None,
-        near_distances: NDArray[Any] | None = None,
+        sums: SumsOut | None = None,
     ) -> int:
         """Route rows through one tree; return how many are not finite."""
         tree = self.trees[number]
         first = int(self._starts()[number])
-        centres = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
-        return core.scan(
-            X, weights, tree.directions, tree.thresholds, tree.children, centres, self.shortlist, self.gaps,
-            magic, None if sums is None else sums.counts, None if sums is None else sums.totals,
-            ids_out, near_ids, near_distances,
-        )  # fmt: skip
+        points = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
+        centres = Centres(points, self.shortlist, self.gaps)
+        return core.scan(X, weights, tree.arrays, centres, sums, found)
 
 
 def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
@@ -205,11 +198,14 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
 
 
-def with_shortlist(router: Router, n_near: int, n_threads: int = 1) -> Router:
-    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out."""
+def with_shortlist(router: Router, n_near: int, n_threads: int = 1, exits: bool = True) -> Router:
+    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
+
+    A leaf of one point straddles nothing, so that its walks need no exits.
+    """
     centres = router.centres.astype(np.float64)
     n_near = min(n_near, len(centres))
-    n_all = min(n_near + EXITS, len(centres))
+    n_all = min(n_near + EXITS * exits, len(centres))
     shortlist, squared = nearest_neighbours(centres, n_all, seed=router.deal_seed, n_threads=n_threads)
     gaps = np.sqrt(squared)
     if n_near < n_all:

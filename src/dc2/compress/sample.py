@@ -19,7 +19,7 @@ from dc2.engines.base import Engine
 from dc2.errors import InputError
 from dc2.sources import Block, Source
 from dc2.sources.checks import check_weights_sum
-from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
+from dc2.trees.tree import NO_LIMIT, raise_unusable
 
 ALL = 2**64 - 1
 MARGIN = 6.0  # standard deviations by which more rows are kept than asked for, then cut to size
@@ -104,7 +104,7 @@ class _Picker:
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
         X = block.take(rows - block.start)
-        if not values_usable(X):
+        if not np.isfinite(X).all():
             raise_unusable(block.X, self.feature_names, block.start)
         weights = None if block.weights is None else block.weights[rows - block.start]
         total = float(block.n_rows) if block.weights is None else float(block.weights.sum())
@@ -142,7 +142,7 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
 def _everything(source: Source) -> Sample:
     """Take all rows that lie in memory, without a copy unless some weigh nothing."""
     block = next(source.blocks(NO_LIMIT))
-    if not values_usable(block.X):
+    if not np.isfinite(block.X).all():
         raise_unusable(block.X, source.feature_names, 0)
     rows = np.arange(len(block.X), dtype=np.int64)
     if block.weights is None:

@@ -14,6 +14,10 @@ from dc2.model_file import saved_record
 
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
+SAFE_EXPONENT = {
+    4: 30,
+    8: 300,
+}  # by bytes: squares of such values, and of their last bits, are ordinary numbers
 
 
 @saved_record
@@ -29,12 +33,16 @@ class Scaling:
         Rows become (x - shift) * factor.
     unit : bool
         Whether rows are brought to length 1 then, so that only their direction counts (cosine).
+    exponents : ndarray of shape (n_features,), int64, or None
+        Before all else values are divided by these powers of two, which is exact; None where their squares are numbers
+        as they are.
     """
 
     kind: str | None
     shift: NDArray[np.float64]
     factor: NDArray[np.float64]
     unit: bool = False
+    exponents: NDArray[np.int64] | None = None
 
     def check(self) -> None:
         """Raise if rows would not be scaled to numbers; called when a scaling was read from a model file."""
@@ -45,6 +53,10 @@ class Scaling:
             or any(array.dtype != np.float64 or array.ndim != 1 for array in numbers)
             or self.shift.shape != self.factor.shape
             or not all(np.isfinite(array).all() for array in numbers)
+            or not (
+                self.exponents is None
+                or (self.exponents.dtype == np.int64 and self.exponents.shape == self.shift.shape)
+            )
         ):
             raise InputError("the parts of a Scaling do not fit together.")
 
@@ -57,6 +69,8 @@ class Scaling:
         start : int
             Number of the first row, for messages.
         """
+        if self.exponents is not None:
+            X = np.ldexp(X, -self.exponents)
         if self.kind is not None:
             X = (X - self.shift.astype(X.dtype)) * self.factor.astype(X.dtype)
         return unit_rows(X, start) if self.unit else X
@@ -64,7 +78,7 @@ class Scaling:
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return rows in the units of the data; those of length 1 keep their length."""
         restored: NDArray[Any] = X / self.factor.astype(X.dtype) + self.shift.astype(X.dtype)
-        return restored
+        return restored if self.exponents is None else np.ldexp(restored, self.exponents)
 
 
 def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
@@ -88,8 +102,12 @@ def learn_scaling(
 ) -> Scaling | None:
     """Learn a scaling from sampled rows; a column that does not vary is only shifted."""
     width, unit = X.shape[1], metric == "cosine"
+    exponents = _exponents(X, each_column=kind is not None)
     if kind is None:
-        return Scaling(None, np.zeros(width), np.ones(width), unit) if unit else None
+        ordinary = exponents is None and not unit
+        return None if ordinary else Scaling(None, np.zeros(width), np.ones(width), unit, exponents)
+    if exponents is not None:
+        X = np.ldexp(X, -exponents)
     X = np.ascontiguousarray(X, np.float64)  # the order of a sum follows the layout of memory
     if kind == "standard":
         shift = np.average(X, axis=0, weights=weights)
@@ -97,7 +115,21 @@ def learn_scaling(
     else:
         low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
-    return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0), unit)
+    return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0), unit, exponents)
+
+
+def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
+    """Return powers of two of the size of the values, where these are so large or small that squares are no numbers.
+
+    Columns that are to be scaled get one each; others keep their proportions and get one in common.
+    """
+    largest = np.abs(X).max(axis=0)
+    exponents = np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.int64)
+    safe = SAFE_EXPONENT[X.dtype.itemsize]
+    if each_column:
+        return exponents if np.abs(exponents).max() > safe else None
+    common = exponents[largest.argmax()]
+    return np.full(len(exponents), common) if abs(common) > safe else None
 
 
 def _quantiles(

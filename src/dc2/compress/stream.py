@@ -16,7 +16,7 @@ from dc2.compress.router import Router
 from dc2.compress.sample import Sample
 from dc2.compress.sums import Sums, grids
 from dc2.sources import Block, Source
-from dc2.trees.tree import raise_unusable, values_usable
+from dc2.trees.tree import raise_unusable
 
 EXPECTED_WEIGHT = 2.0**27  # sums of a stream that grows beyond it are right, but may depend on its blocks
 
@@ -61,7 +61,7 @@ class Stream:
 
     def add(self, block: Block, source: Source) -> None:
         """Take the next rows."""
-        if not values_usable(block.X):
+        if not np.isfinite(block.X).all():
             raise_unusable(block.X, source.feature_names, self.n_rows)
         if self.wanted is None:
             self.wanted = self.plan.sample_rows_wanted(source.n_features, source.dtype, n_rows=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dc2.conquer.wish import Wish
+from dc2.communities.wish import Wish
 from dc2.errors import ParameterError
 from dc2.parameters import check_integer
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.communities import CommunityResult
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
@@ -49,6 +50,9 @@ class Spectrum:
             or self.embedding.ndim != 2
             or not all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
             or not isinstance(self.bandwidth, float)
+            or not 0 < self.bandwidth < np.inf
+            or not _is_path(self.bandwidth_path, "bandwidth")
+            or not _is_path(self.n_clusters_path, "n_clusters")
         ):
             raise InputError("the parts of a Spectrum do not fit together.")
 
@@ -66,11 +70,14 @@ class Conquest:
         The number of clusters that was asked for or chosen; fewer are found only where nodes cannot be told apart.
     spectrum : Spectrum or None
         What there is to tell where eigenvectors decided.
+    communities : CommunityResult or None
+        What there is to tell where communities did.
     """
 
     labels: NDArray[np.int32]
     wanted: int
     spectrum: Spectrum | None = None
+    communities: CommunityResult | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a conquest was read from a model file."""
@@ -82,6 +89,7 @@ class Conquest:
             or not len(labels)
             or not 0 <= labels.min() <= labels.max() < len(labels)
             or (self.spectrum is not None and len(self.spectrum.embedding) != len(labels))
+            or (self.communities is not None and not np.array_equal(self.communities.labels, labels))
         ):
             raise InputError("the parts of a Conquest do not fit together.")
 
@@ -89,6 +97,20 @@ class Conquest:
     def n_clusters(self) -> int:
         """The number of clusters found."""
         return int(self.labels.max()) + 1
+
+
+def _is_path(path: Path | None, considered: str) -> bool:
+    """Return whether there is a score for each thing that was considered."""
+    if path is None:
+        return True
+    values, scores = path[considered], path["score"]
+    return bool(
+        len(path) == 2
+        and values.ndim == 1
+        and values.shape == scores.shape
+        and values.dtype.kind in "if"
+        and scores.dtype == np.float64
+    )
 
 
 def heaviest_first(labels: NDArray[np.integer[Any]], masses: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import SeedSequence
 
+from dc2.communities.wish import Wish
 from dc2.conquer.bandwidth import Choice, Chooser
 from dc2.conquer.conquest import Conquest, Spectrum, heaviest_first
 from dc2.conquer.solid import first_solid
-from dc2.conquer.wish import Wish
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import DenseSimilarity
 from dc2.spectral import Assign, SpectralResult, spectral_clustering
@@ -65,8 +65,8 @@ class SpectralConqueror:
 
 def _bounds(wish: Wish, n_nodes: int) -> tuple[int, int]:
     """Return the numbers to consider: beyond, the spectrum is noise."""
-    if wish.exact is not None:
-        return wish.exact, wish.exact
+    if wish.exact:
+        return wish.low, wish.low
     if wish.high is None:
         return wish.low, max(wish.low, min(MOST_CLUSTERS, n_nodes // POINTS_PER_CLUSTER))
     return wish.low, max(wish.low, min(wish.high, n_nodes // 2))

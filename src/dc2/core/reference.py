@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
+from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut, check_centres, check_tree
 from dc2.core.reference_neighbours import link_neighbours, offer_copies, offer_groups, offer_links
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
 
 TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
 
+MOST_LEAVES = 2**30
 SHARPEN_ROWS = 512  # rows of a node that estimate its covariance
 DIRECTION_GRID = 2.0**20  # sharpened directions are rounded, so that the order of a sum cannot show in them
 CLEARLY_MORE = 1 + 2.0**-20  # a direction and its reverse spread rows alike: rounding must not choose
@@ -60,6 +62,8 @@ def hash_at(seed: int, rows: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
 
 def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return the hash of (seed, i) for i in start..stop-1."""
+    if start < 0:
+        raise ValueError("start: not negative")
     return hash_at(seed, np.arange(start, stop, dtype=np.uint64))
 
 
@@ -262,10 +266,9 @@ def grow_tree(
 # --- routing and adding up -----------------------------------------------------------------------------------------
 
 
-def route(
-    X: Floats, directions: Floats, thresholds: Floats, children: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], int]:
+def route(X: Floats, tree: FlatTree) -> tuple[NDArray[np.int32], int]:
     """Return the leaf of every row, and how many rows project to something that is not finite."""
+    directions, thresholds, children = tree
     rows = len(X)
     if not len(directions):
         return np.zeros(rows, np.int32), int((lanes_dot(X, np.zeros_like(X[:1])) != 0).sum())
@@ -355,34 +358,31 @@ def add_up(
 def scan(
     X: Floats,
     weights: NDArray[np.float64] | None,
-    directions: Floats,
-    thresholds: Floats,
-    children: NDArray[np.int32],
-    centres: Floats,
-    shortlist: NDArray[np.int32] | None,
-    gaps: Floats | None,
-    magic: NDArray[np.float64] | None,
-    counts: NDArray[np.int64] | None,
-    totals: NDArray[np.float64] | None,
-    ids_out: NDArray[np.int32] | None,
-    near_ids: NDArray[np.int32] | None,
-    near_distances: Floats | None,
+    tree: FlatTree,
+    centres: Centres,
+    sums: SumsOut | None,
+    found: FoundOut,
 ) -> int:
     """Route rows, walk each from its leaf to the nearest centre, add up, and write what is asked for; one pass.
 
-    OUT: `counts` and `totals` (see `add_up`), `ids_out` (n,), `near_ids` and `near_distances` (n, few). Each may be
-    None. `gaps` holds the distance from a leaf's own centre to each of its shortlist; it only saves time. Returns how
-    many rows are not finite.
+    Rows walk where centres have shortlists. OUT: `sums` (see `add_up`) and `found`. Returns how many rows are not
+    finite.
     """
-    ids, bad = route(X, directions, thresholds, children)
-    if shortlist is not None:
-        ids = nearest(X, ids, centres, shortlist)
-        if near_ids is not None and near_distances is not None:
-            near_ids[:], near_distances[:] = nearest_few(X, ids, centres, shortlist, near_ids.shape[1])
-    if ids_out is not None:
-        ids_out[:] = ids
-    if totals is not None and magic is not None and counts is not None:
-        add_up(X, weights, ids, centres, magic, counts, totals)
+    tree, centres, found = FlatTree(*tree), Centres(*centres), FoundOut(*found)
+    check_tree(tree)
+    check_centres(centres, len(tree.thresholds) + 1)
+    ids, bad = route(X, tree)
+    if centres.shortlist is not None:
+        ids = nearest(X, ids, centres.points, centres.shortlist)
+        if found.near_ids is not None and found.near_squared is not None:
+            few = found.near_ids.shape[1]
+            found.near_ids[:], found.near_squared[:] = nearest_few(
+                X, ids, centres.points, centres.shortlist, few
+            )
+    if found.ids is not None:
+        found.ids[:] = ids
+    if sums is not None:
+        add_up(X, weights, ids, centres.points, *sums)
     return bad
 
 
@@ -391,6 +391,8 @@ def scan(
 
 def coleaf_counts(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return how many trees put point i of `a` (trees, n) and point j of `b` (trees, m) into one leaf."""
+    if min(a.min(initial=0), b.min(initial=0)) < 0 or max(a.max(initial=0), b.max(initial=0)) >= MOST_LEAVES:
+        raise ValueError("a and b: leaves from 0 to 2^30")
     counts = np.zeros((a.shape[1], b.shape[1]), np.int32)
     for leaves_a, leaves_b in zip(a, b, strict=True):
         counts += leaves_a[:, None] == leaves_b[None, :]

@@ -14,6 +14,7 @@ from dc2.facts.layout import Layout, default_layouts, layout_named
 from dc2.facts.profile import Profile, cluster_profile
 from dc2.facts.quality import Silhouette, radius, weighted_silhouette
 from dc2.facts.variance import variance_kept
+from dc2.facts.verdict import verdict_in_words
 from dc2.kernels.similarity import InWords
 
 __all__ = ["Facts"]
@@ -115,6 +116,11 @@ class Facts:
     def variance_kept(self) -> float:
         """Share of the rows' variance that the signatures keep."""
         return variance_kept(self.model.signatures_)
+
+    @property
+    def verdict(self) -> str | None:
+        """What to think of the number of clusters, in one sentence."""
+        return verdict_in_words(self.model)
 
     @property
     def unit(self) -> str:

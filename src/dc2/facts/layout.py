@@ -77,9 +77,10 @@ def columns_layout(clusters: FittedClusters) -> Layout:
 def variation_layout(clusters: FittedClusters) -> Layout:
     """Lay out by the two directions in which rows vary most (principal components, weighted)."""
     with threadpool_limits(limits=1):
-        xy, share = _principal_components(clusters.points, clusters.weights)
+        points, largest = _unit(clusters.points)
+        xy, share = _principal_components(points, clusters.weights)
     titles = [f"direction {i + 1} ({share[i]:.0%} of the variation)" for i in range(2)]
-    return Layout("variation", xy, titles[0], titles[1])
+    return Layout("variation", xy * largest, titles[0], titles[1])
 
 
 def neighbours_layout(clusters: FittedClusters, distances: NDArray[np.float64]) -> Layout:
@@ -92,8 +93,8 @@ def neighbours_layout(clusters: FittedClusters, distances: NDArray[np.float64]) 
         How far apart the similarity says that signatures are.
     """
     with threadpool_limits(limits=1):
-        start, _ = _principal_components(clusters.points, clusters.weights)
-        start = start / max(start[:, 0].std(), np.finfo(float).tiny) * 1e-4
+        start, _ = _principal_components(_unit(clusters.points)[0], clusters.weights)
+        start *= 1e-4 / max(start[:, 0].std(), 1e-9)
         tsne = TSNE(
             metric="precomputed",
             init=start.astype(np.float32),
@@ -104,6 +105,14 @@ def neighbours_layout(clusters: FittedClusters, distances: NDArray[np.float64]) 
         xy = tsne.fit_transform(distances).astype(np.float64)
         upright, _ = _principal_components(xy, np.ones(len(xy)))  # the long side lies across, as pages do
     return Layout("neighbours", upright)
+
+
+def _unit(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return points about their middle, at most 1 from it in any column, and their unit: so they can be squared."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    centred = points - (low / 2 + high / 2)
+    largest = float(np.abs(centred).max()) or 1.0
+    return centred / largest, largest
 
 
 def _principal_components(

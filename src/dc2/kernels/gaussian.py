@@ -83,7 +83,7 @@ class GaussianSimilarity:
             self.points.ndim != 2
             or self.points.dtype != np.float32
             or not np.isfinite(self.points).all()
-            or not (isinstance(self.bandwidth, float) and self.bandwidth > 0)
+            or not (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf)
         ):
             raise InputError("the parts of a GaussianSimilarity do not fit together.")
 

@@ -41,11 +41,14 @@ class Nodes:
         The rows, or their weight, that each stands for.
     near : callable
         From a number m to rows with their m nearest nodes.
+    are_rows : bool
+        Whether each node is a distinct row, and stands for no others.
     """
 
     points: NDArray[np.float32]
     masses: NDArray[np.float64]
     near: Callable[[int], NearRows]
+    are_rows: bool = False
 
     def __len__(self) -> int:
         return len(self.points)
@@ -60,7 +63,12 @@ class Nodes:
         return relative
 
 
-def nodes_at(points: NDArray[Any], masses: NDArray[np.float64], near: Callable[[int], NearRows]) -> Nodes:
+def nodes_at(
+    points: NDArray[Any],
+    masses: NDArray[np.float64],
+    near: Callable[[int], NearRows],
+    are_rows: bool = False,
+) -> Nodes:
     """Return nodes at given points.
 
     In float32 about their mean: what is conquered then does not depend on the last bits of sums. Left between clusters
@@ -72,4 +80,4 @@ def nodes_at(points: NDArray[Any], masses: NDArray[np.float64], near: Callable[[
     if len(filled) and len(empty):
         standing[empty] = filled[pairwise_distances_argmin(points[empty], points[filled])]
     places = points.astype(np.float64)[standing]
-    return Nodes((places - places.mean(axis=0)).astype(np.float32), masses, near)
+    return Nodes((places - places.mean(axis=0)).astype(np.float32), masses, near, are_rows)

@@ -8,10 +8,11 @@ from dc2.errors import ParameterError
 from dc2.kernels.gaussian import Gaussian
 from dc2.kernels.rpf import RPF
 from dc2.kernels.similarity import SimilarityRecipe
+from dc2.kernels.ties import Ties
 
 __all__ = ["similarity_recipe"]
 
-RECIPES: dict[str, type[Any]] = {"gaussian": Gaussian, "rpf": RPF}
+RECIPES: dict[str, type[Any]] = {"gaussian": Gaussian, "rpf": RPF, "ties": Ties}
 
 
 def similarity_recipe(similarity: Any) -> SimilarityRecipe:

@@ -137,10 +137,13 @@ class RPFSimilarity:
         n = len(self.counts)
         if (
             type(self.n_trees) is not int
+            or self.n_trees < 1
             or self.counts.shape != (n, n)
             or self.counts.dtype.kind != "u"
             or (n > 0 and self.counts.max() > self.n_trees)
-            or not (self.bandwidth is None or (isinstance(self.bandwidth, float) and self.bandwidth > 0))
+            or not (
+                self.bandwidth is None or (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf)
+            )
         ):
             raise InputError("the parts of an RPFSimilarity do not fit together.")
 

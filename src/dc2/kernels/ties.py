@@ -12,15 +12,13 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.metrics import euclidean_distances
 
-from dc2.communities.graph import TieGraph, tie_graph
+from dc2.communities import TieGraph, tie_graph, ties_per_row
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import InWords
 from dc2.model_file import saved_model, saved_record
 from dc2.parameters import check_integer
 
 __all__ = ["TieSimilarity", "Ties"]
-
-MOST_TIES = 24  # as many neighbours as are looked at
 
 
 @saved_model
@@ -54,12 +52,17 @@ class Ties(BaseEstimator):
         if not (isinstance(self.n_ties, str) and self.n_ties == "auto"):
             check_integer("n_ties", self.n_ties, low=2)
 
+    def _ties(self, nodes: Nodes) -> int:
+        if self.n_ties != "auto":
+            return int(self.n_ties)
+        rows_per_node = 1.0 if nodes.are_rows else float(nodes.masses.sum()) / len(nodes)
+        return ties_per_row(len(nodes), rows_per_node, nodes.points.shape[1])
+
     def build(
         self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
     ) -> TieSimilarity:
         """Look at the nearest nodes of rows, and tie these to each other; nothing in it is random."""
-        few = nodes.ties_per_row if self.n_ties == "auto" else int(self.n_ties)
-        near = nodes.near(min(few, MOST_TIES, len(nodes)))
+        near = nodes.near(min(self._ties(nodes), len(nodes)))
         return TieSimilarity(tie_graph(near.ids, near.weights, len(nodes)), near.ids.shape[1])
 
 
@@ -99,10 +102,6 @@ class TieSimilarity:
     def apart(self, some: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return distances: nodes of a few among very many are hardly tied to each other."""
         return np.asarray(euclidean_distances(points))
-
-    def without_rows(self) -> TieSimilarity:
-        """Return the graph alone, without the rows it was made of: what a model keeps."""
-        return TieSimilarity(self.graph.without_rows(), self.n_ties)
 
     def in_words(self) -> InWords:
         """Say what it is."""

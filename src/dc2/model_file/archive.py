@@ -68,7 +68,7 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 @contextmanager
 def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """Open a model file; whatever a broken one provokes, here or while it is open, becomes one sentence."""
-    with _damage_is_told(path), open(Path(path).expanduser(), "rb") as file:
+    with open(Path(path).expanduser(), "rb") as file, _damage_is_told(path):
         yield Archive(Path(path), file)
 
 
@@ -127,6 +127,8 @@ class Archive:
                 f"{self._shown} has {packed} bytes and would unpack to {unpacked}, which no model does. It was not "
                 "written by save."
             )
+        if any(info.compress_size > packed for info in members):
+            raise ValueError("a part of it claims to be larger than the file")
         if any(info.compress_type not in METHODS for info in members):
             raise ValueError("it is packed as save never packs")
         return {info.filename: info for info in members}
@@ -152,7 +154,7 @@ def _damage_is_told(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn whatever a broken file provokes into one sentence."""
     try:
         yield
-    except (ModelFileError, OSError):
+    except (ModelFileError, MemoryError):
         raise
     except Exception as error:  # a file can be broken in any way
         reason = printable(f"{type(error).__name__}: {error}")[:300]

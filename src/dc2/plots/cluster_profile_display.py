@@ -59,7 +59,7 @@ class ClusterProfileDisplay:
 
         Parameters
         ----------
-        estimator : RPFCluster, RASP or KASP
+        estimator : DC2Clustering, RPFCluster, RASP or KASP
             Fitted or loaded.
         n_columns : int, default=20
             At most so many columns: those in which clusters differ most.

@@ -81,7 +81,7 @@ class SignatureMapDisplay:
 
         Parameters
         ----------
-        estimator : RPFCluster, RASP or KASP
+        estimator : DC2Clustering, RPFCluster, RASP or KASP
             Fitted or loaded.
         layout : {"auto", "columns", "variation", "neighbours"}, default="auto"
             The first two columns; the two directions of most variation; or signatures that the kernel finds alike

@@ -56,7 +56,7 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        estimator : RPFCluster, RASP or KASP
+        estimator : DC2Clustering, RPFCluster, RASP or KASP
             Fitted or loaded.
         ax : matplotlib axes, optional
             Where to draw; None makes a new figure.

@@ -16,6 +16,7 @@ from dc2.report.sections import (
     overview,
     profile,
     quality,
+    resolutions,
     settings,
     signature_map,
     similarity,
@@ -42,7 +43,7 @@ def write_report(
 
     Parameters
     ----------
-    model : RPFCluster, RASP or KASP
+    model : DC2Clustering, RPFCluster, RASP or KASP
         Fitted or loaded.
     path : path
         The file, such as ``report.html``; it appears when it is complete.
@@ -88,6 +89,7 @@ def cluster_page(facts: Facts, title: str | None = None, source_description: str
         profile.section(facts),
         quality.section(facts),
         matrix_section,
+        resolutions.section(facts),
         spectrum.section(facts),
         choices.section(facts),
         timings.section(facts),

@@ -45,6 +45,19 @@ class RPForest:
     trees: tuple[RPTree, ...]
     leaves: NDArray[np.int32]
 
+    def __post_init__(self) -> None:
+        leaves = np.asarray(self.leaves)
+        if leaves.dtype != np.int32 or leaves.ndim != 2 or not 0 < len(leaves) == len(self.trees):
+            raise InputError(
+                f"leaves of a forest of {len(self.trees)} trees must be int32 of shape ({len(self.trees)}, n_points), "
+                f"with at least one tree; got {leaves.dtype} of shape {leaves.shape}."
+            )
+        n_leaves = np.array([tree.n_leaves for tree in self.trees])[:, None]
+        if not ((leaves >= 0) & (leaves < n_leaves)).all():
+            raise InputError("leaves of a forest name leaves that its trees do not have.")
+        if len({(tree.n_features, tree.directions.dtype) for tree in self.trees}) > 1:
+            raise InputError("the trees of a forest must route the same columns in the same dtype.")
+
     @classmethod
     def grow(
         cls,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
+from dc2.core.records import Centres, FlatTree, FoundOut, check_tree
 from dc2.core.reference import CUTS, NORMAL_TABLE
 from dc2.errors import InputError, ParameterError
 from dc2.model_file import saved_record
@@ -52,24 +53,8 @@ class RPTree:
     thresholds: NDArray[Any]
     children: NDArray[np.int32]
 
-    def check(self) -> None:
-        """Raise if a row could be sent outside the arrays; called when a tree was read from a model file."""
-        nodes = np.arange(len(self.thresholds))[:, None]
-        children = self.children
-        is_sound = (
-            children.dtype == np.int32
-            and children.shape == (len(nodes), 2)
-            and self.directions.ndim == 2
-            and self.thresholds.shape == (len(nodes),)
-            and len(self.directions) == len(nodes)
-            and self.directions.dtype == self.thresholds.dtype
-            and self.directions.dtype in (np.float32, np.float64)
-            and np.where(
-                children < 0, ~children <= len(nodes), (children > nodes) & (children < len(nodes))
-            ).all()
-        )
-        if not is_sound:
-            raise InputError("the arrays of an RPTree do not fit together.")
+    def __post_init__(self) -> None:
+        check_tree(self.arrays)
 
     @classmethod
     def grow(
@@ -138,6 +123,11 @@ class RPTree:
         return tree
 
     @property
+    def arrays(self) -> FlatTree:
+        """Its arrays, as the core takes them."""
+        return FlatTree(self.directions, self.thresholds, self.children)
+
+    @property
     def n_leaves(self) -> int:
         """Number of leaves."""
         return len(self.thresholds) + 1
@@ -182,10 +172,7 @@ class RPTree:
     ) -> NDArray[np.int32]:
         """Return the leaf of every row of an array that is known to fit; raises where a row is not finite."""
         leaf = np.empty(len(X), np.int32)
-        bad = core.scan(
-            X, None, self.directions, self.thresholds, self.children, X[:0].copy(),
-            None, None, None, None, None, leaf, None, None,
-        )  # fmt: skip
+        bad = core.scan(X, None, self.arrays, Centres(X[:0].copy()), None, FoundOut(leaf))
         if bad:
             raise_unusable(X, feature_names, start)
         return leaf

@@ -75,15 +75,15 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
 def _placed(layout: Layout) -> NDArray[np.float64]:
     """Return places on the drawing; where the axes are no columns, one unit is as long across as up."""
     low, high = layout.xy.min(axis=0), layout.xy.max(axis=0)
-    size = np.where(high > low, high - low, 1.0)
-    room = np.array([WIDTH, HEIGHT]) - 2 * PAD
-    scale = room / size
+    half = high / 2 - low / 2  # halves, since places may lie as far apart as numbers go
+    half = np.where(half > 0, half, half.max() or 0.5)
+    room = np.array([WIDTH, HEIGHT]) - 2.0 * PAD
+    share = (layout.xy / 2 - (low / 4 + high / 4)) / half
     if layout.name != "columns":
-        scale = np.full(2, scale.min())
-    middle = (low + high) / 2
-    across = WIDTH / 2 + (layout.xy[:, 0] - middle[0]) * scale[0]
-    down = HEIGHT / 2 - (layout.xy[:, 1] - middle[1]) * scale[1]
-    return np.column_stack([across, down])
+        needed = half / half.max() / room
+        room *= needed / needed.max()
+    placed: NDArray[np.float64] = np.array([WIDTH, HEIGHT]) / 2 + share * room * (1.0, -1.0)
+    return placed
 
 
 def _radii(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,23 @@
+"""Communities: from a tie graph to clusters, their number given or found, and layers."""
+
+from dc2.communities.conquer import choose_layer, conquer_ties, rechoose
+from dc2.communities.graph import TieGraph, tie_graph
+from dc2.communities.profile import Nodes, Profile
+from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.sizes import signatures_for, ties_per_row
+from dc2.communities.wish import Wish
+
+__all__ = [
+    "CommunityResult",
+    "Nodes",
+    "Profile",
+    "TieGraph",
+    "Verdict",
+    "Wish",
+    "choose_layer",
+    "conquer_ties",
+    "rechoose",
+    "signatures_for",
+    "tie_graph",
+    "ties_per_row",
+]

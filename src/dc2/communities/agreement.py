@@ -1,0 +1,54 @@
+"""Agreement: how alike the partitions are that resampled rows lead to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.communities.graph import TieGraph, reweighted
+
+RESAMPLES = 2
+_STEPS = 16  # whole numbers stand for weights of 1/16
+# The weights of a Bayesian bootstrap are exponential: here at 256 even quantiles.
+_EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
+
+
+def resampled(graph: TieGraph, seed: int) -> TieGraph:
+    """Return the graph that other rows from the same source might have made, a Bayesian bootstrap.
+
+    All rows with the same nearest node share one weight, drawn from the exponential distribution. Where rows are the
+    nodes this is one draw for each row. Where a node stands for many rows, separate draws would average out, and any
+    arbitrary cut between nodes would seem to be as sure as the nodes are many.
+    """
+    drawn = _EXPONENTIAL[(core.hash_rows(seed, 0, graph.n_nodes) >> np.uint64(56)).astype(np.intp)]
+    return reweighted(graph, drawn[graph.near[:, 0]])
+
+
+def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
+    """Return the adjusted Rand index of two partitions, pairs counted by their weights' product.
+
+    Two partitions into one cluster agree fully.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> halves = np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> agreement(halves, 1 - halves, np.ones(4))
+    1.0
+    """
+    total = weights.sum()
+    if not total > 0:
+        return 1.0
+    shares = weights / total
+    both = np.unique(a.astype(np.int64) * (int(b.max()) + 1) + b, return_inverse=True)[1]
+    same = float((np.bincount(both, shares) ** 2).sum())
+    in_a = float((np.bincount(a, shares) ** 2).sum())
+    in_b = float((np.bincount(b, shares) ** 2).sum())
+    by_chance = in_a * in_b
+    most = (in_a + in_b) / 2
+    if most - by_chance <= 1e-12:
+        return 1.0
+    return (same - by_chance) / (most - by_chance)

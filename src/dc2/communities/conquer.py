@@ -1,0 +1,153 @@
+"""From a tie graph to clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.communities.choose import BAR, Candidate, Evidence, candidates, plateaus, weighed
+from dc2.communities.exact import exactly
+from dc2.communities.graph import TieGraph
+from dc2.communities.layers import by_mass, nest, parents
+from dc2.communities.profile import Nodes, Profile, make_profile
+from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.wish import Wish
+
+LAYER_AGREEMENT = 0.9
+
+
+def conquer_ties(
+    graph: TieGraph,
+    points: NDArray[Any],
+    masses: NDArray[np.float64],
+    wish: Wish,
+    seed: int,
+    n_threads: int = 1,
+) -> CommunityResult:
+    """Find the clusters of a tie graph.
+
+    Parameters
+    ----------
+    graph : TieGraph
+    points : ndarray of shape (n_nodes, n_columns)
+        Where the nodes are.
+    masses : ndarray of shape (n_nodes,)
+        What each node weighs: how often its row is repeated, or how many rows it stands for.
+    wish : Wish
+        How many clusters are asked for.
+    seed : int
+    n_threads : int, default=1
+        The answer is the same for any number.
+
+    Returns
+    -------
+    CommunityResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dc2.communities.graph import tie_graph
+    >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + np.linspace(0, 1, 60)[:, None]
+    >>> near = np.argsort(np.abs(rows - rows.T), axis=1, kind="stable")[:, :8].astype(np.int32)
+    >>> result = conquer_ties(tie_graph(near, None, 60), rows, np.ones(60), Wish(), seed=0)
+    >>> result.n_clusters
+    2
+    """
+    nodes = Nodes(graph, points, np.asarray(masses, dtype=np.float64), seed, n_threads)
+    profile = make_profile(nodes)
+    return _answer(nodes, profile, Evidence(nodes, profile), wish)
+
+
+def rechoose(result: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
+    """Choose another number of clusters of the same nodes; what was found before is not found again."""
+    return _answer(nodes, result.profile, Evidence(nodes, result.profile, result.resolution_path), wish)
+
+
+def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
+    """Choose one of the layers as it is."""
+    return replace(result, labels=result.layers[layer], chosen_layer=layer)
+
+
+def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> CommunityResult:
+    n_nodes = nodes.graph.n_nodes
+    low, high = min(wish.low, n_nodes), n_nodes if wish.high is None else min(wish.high, n_nodes)
+    if low == high:
+        return _given(nodes, profile, evidence, low)
+    found = candidates(profile, evidence, Wish(low, high))
+    if not found or (low == 1 and found[0].score < BAR):
+        return _fewest(nodes, profile, evidence, found, low)
+    best = found[0]
+    labels = by_mass(profile.partitions[best.place], nodes.masses)
+    if not low <= labels.max() + 1 <= high:
+        labels = by_mass(exactly(nodes, profile, best.plateau.n_clusters)[0], nodes.masses)
+    verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
+    return _result(nodes, profile, evidence, labels, verdict, found)
+
+
+def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
+    labels, resolution = exactly(nodes, profile, k)
+    shown = [weighed(plateau, evidence) for plateau in plateaus(profile) if plateau.n_clusters == k]
+    best = shown[0] if shown else None
+    verdict = _verdict(best, [], np.nan if resolution is None else resolution)
+    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, shown)
+
+
+def _fewest(
+    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int
+) -> CommunityResult:
+    """Answer with the smallest number allowed, since nothing speaks for another one."""
+    labels, resolution = exactly(nodes, profile, low)
+    runner = found[0] if found else None
+    verdict = Verdict(
+        score=0.0,
+        bar=BAR,
+        runner_up=runner.plateau.n_clusters if runner else 0,
+        runner_up_score=runner.score if runner else 0.0,
+        one_cluster=low == 1,
+        agreement=np.nan,
+        depth=0.0,
+        persistence=0.0,
+        resolution=np.nan if resolution is None else resolution,
+    )
+    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, found)
+
+
+def _verdict(best: Candidate | None, others: list[Candidate], resolution: float) -> Verdict:
+    return Verdict(
+        score=best.score if best else 0.0,
+        bar=BAR,
+        runner_up=others[0].plateau.n_clusters if others else 0,
+        runner_up_score=others[0].score if others else 0.0,
+        one_cluster=False,
+        agreement=best.agreement if best else np.nan,
+        depth=best.depth if best else 0.0,
+        persistence=best.plateau.width if best else 0.0,
+        resolution=resolution,
+    )
+
+
+def _result(
+    nodes: Nodes,
+    profile: Profile,
+    evidence: Evidence,
+    labels: NDArray[np.int32],
+    verdict: Verdict,
+    found: list[Candidate],
+) -> CommunityResult:
+    solid = [c for c in found if c.agreement >= LAYER_AGREEMENT]
+    layers, chosen = nest(nodes.graph, nodes.masses, labels, [profile.partitions[c.place] for c in solid])
+    scores = np.full(len(profile.resolutions), np.nan)
+    for candidate in found:
+        scores[candidate.plateau.first : candidate.plateau.last + 1] = candidate.score
+    path: dict[str, NDArray[np.generic]] = {
+        "resolution": profile.resolutions,
+        "n_clusters": profile.n_clusters,
+        "agreement": evidence.agreements.copy(),
+        "depth": evidence.depths.copy(),
+        "score": scores,
+        "chosen": profile.resolutions == verdict.resolution,
+    }
+    return CommunityResult(labels, layers, chosen, parents(layers), path, verdict, profile)

@@ -1,0 +1,112 @@
+"""Valleys: whether nodes are sparser between two communities than inside both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.communities.graph import TieGraph
+
+_BLOCK = 1 << 22  # numbers held at once while distances are taken
+
+
+def sparsity(graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the negative logarithm of each node's density, up to a common constant.
+
+    Density is the mass near a node over the volume that it fills: the m nearest nodes where rows are the nodes, all
+    tied nodes else. Volume grows with the d-th power of distance, d being the dimension that the distances themselves
+    show (the estimate of Levina and Bickel, one for all nodes).
+    """
+    if _rows_are_nodes(graph):
+        starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
+        return _sparsity(starts, graph.near[:, 1:].ravel(), points, masses, reach="last")
+    return _sparsity(graph.indptr, graph.indices, points, masses, reach="mean")
+
+
+def _rows_are_nodes(graph: TieGraph) -> bool:
+    near = graph.near
+    return (
+        near.shape[1] > 1
+        and len(near) == graph.n_nodes
+        and bool((near[:, 0] == np.arange(graph.n_nodes)).all())
+    )
+
+
+def _sparsity(
+    starts: NDArray[np.int64],
+    others: NDArray[np.int32],
+    points: NDArray[Any],
+    masses: NDArray[np.float64],
+    reach: str,
+) -> NDArray[np.float64]:
+    n = len(starts) - 1
+    counts = np.diff(starts)
+    nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
+    squared = _squared_distances(points, nodes, others)
+    smallest = max(float(squared.max(initial=0.0)) * 1e-24, np.finfo(np.float64).tiny)
+    logs = 0.5 * np.log(np.maximum(squared, smallest))
+    tied = counts > 0
+    mean = np.bincount(nodes, logs, minlength=n) / np.maximum(counts, 1)
+    largest = np.full(n, -np.inf)
+    if len(logs):
+        largest[tied] = np.maximum.reduceat(logs, starts[:-1][tied])
+    spread = float((largest[tied] - mean[tied]).mean()) if tied.any() else 0.0
+    if not spread > 0:
+        return np.zeros(n)
+    mass = masses + np.bincount(nodes, masses[others], minlength=n)
+    radius = largest if reach == "last" else mean
+    values = radius / spread - np.log(np.maximum(mass, np.finfo(np.float64).tiny))
+    values[~tied] = values[tied].max()
+    return values
+
+
+def _squared_distances(
+    points: NDArray[Any], nodes: NDArray[np.int32], others: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    squared = np.empty(len(nodes))
+    block = max(1, _BLOCK // max(1, points.shape[1]))
+    for start in range(0, len(nodes), block):
+        part = slice(start, start + block)
+        gap = points[nodes[part]].astype(np.float64) - points[others[part]]
+        squared[part] = np.einsum("ij,ij->i", gap, gap)
+    return squared
+
+
+@dataclass(frozen=True)
+class Valleys:
+    """What is needed to look for valleys, made once for a graph."""
+
+    nodes: NDArray[np.int32]
+    volumes: NDArray[np.float64]
+    sparsity: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> Valleys:
+        """Take the density of each node."""
+        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
+        return cls(nodes, np.maximum(graph.volumes(), 1.0), sparsity(graph, points, masses))
+
+    def depths(self, graph: TieGraph, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return how deep the valleys around each cluster are, as a logarithm of density.
+
+        Over the ties that leave a cluster it is the mean of how much sparser their ends are than the inside of the
+        sparser one of the two clusters. A cluster without ties to others has infinite depth.
+        """
+        n_clusters = int(labels.max()) + 1
+        across = np.flatnonzero(labels[self.nodes] != labels[graph.indices])
+        ends, others, ties = self.nodes[across], graph.indices[across], graph.weights[across]
+        leaving = np.bincount(ends, ties, minlength=len(labels)) / self.volumes
+        # Nodes count as inside as far as their ties are; half of them leaving is the very border.
+        inside = np.maximum(1 - 2 * leaving, 0) + 1e-6
+        within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
+        weights = ties / np.sqrt(self.volumes[ends] * self.volumes[others])
+        between = (self.sparsity[ends] + self.sparsity[others]) / 2
+        rise = between - np.maximum(within[labels[ends]], within[labels[others]])
+        total = np.bincount(labels[ends], weights, minlength=n_clusters)
+        summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
+        return depths

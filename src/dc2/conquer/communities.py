@@ -1,0 +1,56 @@
+"""Conquering a sparse similarity by communities of its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.random import SeedSequence
+
+from dc2 import communities
+from dc2.communities import CommunityResult, Wish
+from dc2.conquer.conquest import Conquest
+from dc2.engines.threads import usable_threads
+from dc2.kernels.nodes import Nodes
+from dc2.kernels.ties import TieSimilarity
+from dc2.random import tree_seed
+
+__all__ = ["CommunityConqueror"]
+
+
+@dataclass(frozen=True)
+class CommunityConqueror:
+    """Leiden's communities at many resolutions, and a choice among them."""
+
+    def conquer(
+        self, similarity: TieSimilarity, nodes: Nodes, wish: Wish, seeds: SeedSequence, n_jobs: int | None
+    ) -> Conquest:
+        """Return the clusters that persist, or as many as were asked for."""
+        tied = _tied(similarity, nodes, seeds, n_jobs)
+        found = communities.conquer_ties(
+            tied.graph, tied.points, tied.masses, wish, tied.seed, tied.n_threads
+        )
+        return _conquest(found, wish)
+
+    def reconquer(
+        self,
+        before: CommunityResult,
+        similarity: TieSimilarity,
+        nodes: Nodes,
+        wish: Wish,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+    ) -> Conquest:
+        """Choose anew among what was found before."""
+        return _conquest(communities.rechoose(before, _tied(similarity, nodes, seeds, n_jobs), wish), wish)
+
+
+def _tied(
+    similarity: TieSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
+) -> communities.Nodes:
+    return communities.Nodes(
+        similarity.graph, nodes.points, nodes.masses, tree_seed(seeds), usable_threads(n_jobs)
+    )
+
+
+def _conquest(found: CommunityResult, wish: Wish) -> Conquest:
+    return Conquest(found.labels, wish.low if wish.exact else found.n_clusters, communities=found)

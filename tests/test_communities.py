@@ -1,0 +1,262 @@
+"""Laws of communities: exactly as many clusters as asked for, none where there are none, the same for any threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
+
+from dc2.communities import CommunityResult, TieGraph, Wish, conquer_ties, rechoose, tie_graph
+from dc2.communities.layers import by_mass
+from dc2.communities.sizes import ties_per_row
+from dc2.communities.strays import join_strays, solid
+from dc2.errors import ParameterError
+
+
+def neighbours(X):
+    m = ties_per_row(len(X), 1, X.shape[1])
+    near = NearestNeighbors(n_neighbors=min(m, len(X))).fit(X).kneighbors(X, return_distance=False)
+    for row in range(len(X)):  # among equal rows another one may come first
+        place = int(np.flatnonzero(near[row] == row)[0]) if row in near[row] else -1
+        near[row, place], near[row, 0] = near[row, 0], row
+    return near.astype(np.int32)
+
+
+def conquered(X, wish=None, masses=None, seed=0, n_threads=1) -> CommunityResult:
+    masses = np.ones(len(X)) if masses is None else masses
+    graph = tie_graph(neighbours(X), masses, len(X))
+    return conquer_ties(graph, X, masses, wish or Wish(), seed, n_threads)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs([120, 100, 80, 60], n_features=3, centers=10 * np.eye(4, 3), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def blobs_result(blobs):
+    return conquered(blobs[0])
+
+
+# --- the graph ---------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(1, 30))
+def test_ties_are_the_rows_near_both_ends(seed, n_rows, m, n_more):
+    rng = np.random.default_rng(seed)
+    n_nodes = m + n_more
+    near = np.array([rng.permutation(n_nodes)[:m] for _ in range(n_rows)], dtype=np.int32)
+    weights = rng.integers(0, 5, n_rows).astype(float)
+    graph = tie_graph(near, weights, n_nodes)
+    expected = np.zeros((n_nodes, n_nodes))
+    for row, weight in zip(near, weights, strict=True):
+        expected[np.ix_(row, row)] += weight
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(graph.matrix().toarray(), expected)
+    np.testing.assert_array_equal(graph.volumes(), expected.sum(axis=1))
+    assert (graph.weights > 0).all()
+
+
+def test_whole_weights_count_as_repeated_rows():
+    near = np.random.default_rng(0).permuted(np.tile(np.arange(20), (50, 1)), axis=1)[:, :4].astype(np.int32)
+    weights = np.random.default_rng(1).integers(0, 4, 50)
+    weighted = tie_graph(near, weights.astype(float), 20)
+    repeated = tie_graph(np.repeat(near, weights, axis=0), None, 20)
+    for name in ("indptr", "indices", "weights"):
+        np.testing.assert_array_equal(getattr(weighted, name), getattr(repeated, name))
+
+
+@given(st.floats(1e-300, 1e300))
+def test_weights_of_any_size_give_whole_ties_that_add_up_exactly(scale):
+    near = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 0]], dtype=np.int32)
+    weights = np.array([0.3, 1.7, 1 / 7]) * scale
+    graph = tie_graph(near, weights, 4)
+    assert (graph.weights == np.rint(graph.weights)).all()
+    assert graph.weights.sum() < 2.0**53
+    ratios = graph.row_weights / graph.row_weights.sum()
+    np.testing.assert_allclose(ratios, weights / weights.sum(), rtol=1e-9)
+
+
+# --- a number given ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 1000))
+def test_every_number_up_to_that_of_nodes_is_given_exactly(n_nodes, width, seed):
+    X = np.random.default_rng(seed).normal(size=(n_nodes, width))
+    result = conquered(X)
+    for k in range(1, n_nodes + 1):
+        again = rechoose(result, Wish.exactly(k))
+        assert again.n_clusters == k
+        np.testing.assert_array_equal(np.unique(again.labels), np.arange(k))
+
+
+def test_more_clusters_than_nodes_are_as_many_as_nodes():
+    assert conquered(np.arange(5.0)[:, None], Wish.exactly(9)).n_clusters == 5
+
+
+def test_the_true_number_gives_the_true_clusters(blobs, blobs_result):
+    y = blobs[1]
+    assert adjusted_rand_score(y, rechoose(blobs_result, Wish.exactly(4)).labels) == 1
+
+
+def test_clusters_are_connected_unless_there_are_fewer_than_parts(blobs, blobs_result):
+    graph = blobs_result.nodes.graph
+    n_parts = connected_components(graph.matrix())[0]
+    for k in range(n_parts, 30):
+        labels = rechoose(blobs_result, Wish.exactly(k)).labels
+        for cluster in range(k):
+            inside = labels == cluster
+            assert connected_components(graph.matrix()[inside][:, inside])[0] == 1
+
+
+def test_parts_join_by_their_nearest_points():
+    X = np.concatenate(
+        [np.linspace(0, 1, 20), np.linspace(5, 6, 20), np.linspace(8, 9, 20), np.linspace(30, 31, 20)]
+    )
+    result = conquered(X[:, None], Wish.exactly(2))
+    np.testing.assert_array_equal(result.labels, np.repeat([0, 1], [60, 20]))
+    three = rechoose(result, Wish.exactly(3)).labels
+    np.testing.assert_array_equal(three, np.repeat([1, 0, 2], [20, 40, 20]))
+
+
+# --- a number found ----------------------------------------------------------------------------------------------
+
+
+def test_separate_blobs_are_found_and_numbered_by_mass(blobs, blobs_result):
+    np.testing.assert_array_equal(blobs_result.labels, blobs[1])
+    assert not blobs_result.verdict.one_cluster
+    assert blobs_result.verdict.score >= blobs_result.verdict.bar
+
+
+@pytest.mark.parametrize("make", [make_moons, lambda n, **kw: make_circles(n, factor=0.4, **kw)])
+def test_shapes_are_found(make):
+    X, y = make(600, noise=0.05, random_state=0)
+    assert adjusted_rand_score(y, conquered(X).labels) > 0.98
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 20])
+@pytest.mark.parametrize("draw", ["normal", "random"])
+def test_one_cloud_is_one_cluster(draw, width):
+    X = getattr(np.random.default_rng(width), draw)(size=(500, width))
+    result = conquered(X)
+    assert result.n_clusters == 1
+    assert result.verdict.one_cluster
+    assert result.verdict.runner_up_score < result.verdict.bar
+
+
+def test_many_clusters_are_found():
+    X, y = make_blobs(6000, centers=200, n_features=6, cluster_std=0.1, random_state=0)
+    result = conquered(X)
+    assert result.n_clusters == 200
+    assert adjusted_rand_score(y, result.labels) == 1
+
+
+def test_a_range_bounds_the_answer(blobs_result):
+    assert rechoose(blobs_result, Wish(2, 3)).n_clusters in (2, 3)
+    assert rechoose(blobs_result, Wish(6, 9)).n_clusters in range(6, 10)
+    assert rechoose(blobs_result, Wish(2, None)).n_clusters == 4
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3, 5])
+def test_a_handful_of_nodes_is_one_cluster(n_nodes):
+    X = np.random.default_rng(0).normal(size=(n_nodes, 2))
+    assert conquered(X).n_clusters == 1
+
+
+def test_a_graph_without_ties_is_ordinary():
+    X = np.arange(6.0)[:, None]
+    graph = tie_graph(np.arange(6, dtype=np.int32)[:, None], None, 6)
+    assert conquer_ties(graph, X, np.ones(6), Wish(), 0).n_clusters == 1
+    assert conquer_ties(graph, X, np.ones(6), Wish.exactly(3), 0).n_clusters == 3
+
+
+def test_weights_times_a_constant_change_nothing(blobs):
+    X, _ = blobs
+    masses = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    once, often = conquered(X, masses=masses), conquered(X, masses=8 * masses)
+    np.testing.assert_array_equal(once.labels, often.labels)
+
+
+def test_threads_change_nothing(blobs):
+    X = blobs[0] + np.random.default_rng(1).normal(size=blobs[0].shape) * 2
+    one, many = conquered(X, n_threads=1), conquered(X, n_threads=4)
+    np.testing.assert_array_equal(one.labels, many.labels)
+    for name, values in one.resolution_path.items():
+        np.testing.assert_array_equal(values, many.resolution_path[name])
+
+
+def test_choosing_again_is_choosing(blobs):
+    X, _ = blobs
+    result = rechoose(conquered(X, Wish.exactly(3)), Wish())
+    np.testing.assert_array_equal(result.labels, conquered(X).labels)
+
+
+# --- strays ------------------------------------------------------------------------------------------------------
+
+
+def test_no_solid_community_means_that_the_largest_is():
+    np.testing.assert_array_equal(solid(np.array([1.0, 2.0, 1.0])), [False, True, False])
+
+
+def test_many_small_communities_are_solid():
+    assert solid(np.full(5000, 5.0)).all()
+
+
+def test_strays_join_what_they_are_tied_to_and_else_the_nearest():
+    near = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [8, 4]], dtype=np.int32)
+    graph: TieGraph = tie_graph(near, None, 10)
+    points = np.array([0, 0, 0, 0, 50, 50, 50, 50, 1, 2.0])[:, None]
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 3], dtype=np.int32)
+    joined = join_strays(graph, labels, np.ones(10), points)
+    # 8 lies near the first four but is tied to the others; 9 has no ties, and what lies nearest to it is 8.
+    np.testing.assert_array_equal(joined, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+
+
+# --- layers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def nested():
+    rng = np.random.default_rng(0)
+    far = np.repeat(20 * rng.normal(size=(3, 4)), 4, axis=0)
+    centers = far + 5 * np.tile(np.eye(4), (3, 1))
+    X, _ = make_blobs(1200, centers=centers, random_state=0)
+    return conquered(X)
+
+
+def test_layers_are_nested_around_the_chosen_partition(nested):
+    np.testing.assert_array_equal(nested.layers[nested.chosen_layer], nested.labels)
+    assert len(nested.cluster_tree) == len(nested.layers) - 1
+    for fine, coarse, parent in zip(nested.layers[:-1], nested.layers[1:], nested.cluster_tree, strict=True):
+        np.testing.assert_array_equal(parent[fine], coarse)
+        assert fine.max() > coarse.max()
+
+
+def test_both_scales_of_nested_blobs_are_layers(nested):
+    assert {3, 12} <= {int(layer.max()) + 1 for layer in nested.layers}
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
+def test_numbers_go_by_mass_then_by_first_node(labels):
+    masses = np.random.default_rng(0).integers(1, 3, len(labels)).astype(float)
+    numbered = by_mass(np.array(labels, dtype=np.int32), masses)
+    weight = np.bincount(numbered, masses)
+    first = [int(np.argmax(numbered == k)) for k in range(len(weight))]
+    keys = [(-w, f) for w, f in zip(weight, first, strict=True)]
+    assert keys == sorted(keys)
+    assert adjusted_rand_score(labels, numbered) == 1
+
+
+# --- wishes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", [(0, 3), (5, 2), (-1, None)])
+def test_impossible_wishes_are_refused(bounds):
+    with pytest.raises(ParameterError, match=str(bounds[0])):
+        Wish(*bounds)
