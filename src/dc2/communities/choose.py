@@ -148,14 +148,14 @@ class Evidence:
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
     """Return the plateaus that may win, best first.
 
-    Agreement costs most. It is taken only where a plateau could still be the best one, or the runner-up.
+    Agreement costs most. It is taken of two plateaus at least, and then only where one could still be the best.
     """
     allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
     for i in order:
-        if len(found) > 1 and sorted(c.score for c in found)[-2] >= bounds[i]:
+        if len(found) > 1 and max(c.score for c in found) >= bounds[i]:
             break
         found.append(weighed(allowed[i], evidence))
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))

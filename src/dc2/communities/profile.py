@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ STEP = 0.25  # in the logarithm of resolutions
 EVERYDAY = 34  # that many resolutions are always looked at: up to about 8
 COARSE_STEP = 0.5  # beyond
 HIGHEST = 1e6
+COARSE_LOOKS = 4  # places of the grid from one to the next, where a given number is looked for
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
 
 
@@ -35,11 +37,14 @@ class Profile:
     partitions : ndarray of shape (n_resolutions, n_nodes), int32
         Clusters counted from 0.
     n_clusters : ndarray of shape (n_resolutions,)
+    complete : bool
+        Whether it was made to choose a number of clusters, or only to find a given one.
     """
 
     resolutions: NDArray[np.float64]
     partitions: NDArray[np.int32]
     n_clusters: NDArray[np.int64]
+    complete: bool = True
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a profile was read from a model file."""
@@ -85,16 +90,68 @@ def make_profile(nodes: Nodes) -> Profile:
     need higher ones: it goes on while their number still grows and they have a dozen nodes each on average.
     """
     n_nodes = nodes.graph.n_nodes
-    resolutions = list(LOWEST * np.exp(STEP * np.arange(EVERYDAY)))
-    with ThreadPoolExecutor(nodes.n_threads) as pool:
-        partitions = list(pool.map(lambda g: communities(nodes, g), resolutions))
-        while (
-            partitions[-1].max() > partitions[-2].max()
-            and (partitions[-1].max() + 1) * LEAST_SIZE < n_nodes
-            and resolutions[-1] < HIGHEST
-        ):
-            further = list(resolutions[-1] * np.exp(COARSE_STEP * np.arange(1, 3)))
-            partitions += pool.map(lambda g: communities(nodes, g), further)
-            resolutions += further
-    counts = np.array([labels.max() + 1 for labels in partitions], dtype=np.int64)
-    return Profile(np.array(resolutions), np.array(partitions, dtype=np.int32), counts)
+    looks = Looks(nodes)
+    looks.at(range(EVERYDAY))
+    last = EVERYDAY - 1
+    while (
+        looks.count(last) > looks.count(last - 1)
+        and looks.count(last) * LEAST_SIZE < n_nodes
+        and resolution_at(last) < HIGHEST
+    ):
+        looks.at(range(last + 1, last + 3))
+        last += 2
+    return looks.profile(complete=True)
+
+
+def profile_around(nodes: Nodes, k: int) -> Profile:
+    """Take only those partitions of the grid that tell where k clusters are: a few far apart, then all around k."""
+    looks = Looks(nodes)
+    coarse = list(range(0, EVERYDAY, COARSE_LOOKS))
+    looks.at(coarse)
+    while looks.count(coarse[-1]) <= k and resolution_at(coarse[-1]) < HIGHEST and k < nodes.graph.n_nodes:
+        coarse.append(coarse[-1] + 2)
+        looks.at(coarse[-1:])
+    counts = np.array([looks.count(place) for place in coarse])
+    below, above = np.flatnonzero(counts < k), np.flatnonzero(counts > k)
+    first = coarse[below[-1]] if len(below) else coarse[0]
+    last = coarse[above[0]] if len(above) else coarse[-1]
+    # Where k clusters fill a long run its middle is known already; its ends are what is looked for.
+    hits = [place for place in coarse if looks.count(place) == k] or [last]
+    looks.at([*range(first, min(hits)), *range(max(hits) + 1, last + 1)])
+    return looks.profile(complete=False)
+
+
+class Looks:
+    """Partitions at places of the grid, taken when they are first asked for, side by side in threads."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._found: dict[int, NDArray[np.int32]] = {}
+
+    def at(self, places: Iterable[int]) -> None:
+        """Look at places of the grid."""
+        new = [place for place in places if place not in self._found]
+        search = self._nodes.search  # made before threads ask for it
+        with ThreadPoolExecutor(self._nodes.n_threads) as pool:
+            found = pool.map(lambda place: communities(self._nodes, resolution_at(place), search), new)
+            self._found |= dict(zip(new, found, strict=True))
+
+    def count(self, place: int) -> int:
+        """Return the number of clusters at a place that was looked at."""
+        return int(self._found[place].max()) + 1
+
+    def profile(self, complete: bool) -> Profile:
+        """Return all that was looked at."""
+        places = sorted(self._found)
+        return Profile(
+            np.array([resolution_at(place) for place in places]),
+            np.array([self._found[place] for place in places], dtype=np.int32),
+            np.array([self.count(place) for place in places], dtype=np.int64),
+            complete,
+        )
+
+
+def resolution_at(place: int) -> float:
+    """Return a resolution of the grid, which is even in the logarithm; its steps are wider beyond the everyday ones."""
+    beyond = max(place - EVERYDAY + 1, 0)
+    return float(LOWEST * np.exp(STEP * (place - beyond) + COARSE_STEP * beyond))
