@@ -16,12 +16,21 @@ from dc2.communities.profile import Nodes, Profile, communities
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
-POWER = 0.5
+# Resamples of a cloud agree to about this much on how to cut it.
 CHANCE = 0.75
-VALLEY = 0.5
-WIDEST = 3.0
-BAR = 1.0
+# Of ties that would cross by chance, clusters worth the name have at most half.
+MOST_CROSSING = 0.5
+# What agreement and valleys must come to together.
+LEAST_EVIDENCE = 0.4
+# A cloud of d dimensions has plateaus of about (1 + 1/d)/k, so of 1 to 2 times 1/k.
+PERSISTENT = 2.0
+# Between 0, the best evidence whatever the number, and 1, the sum over clusters.
+POWER = 0.8
+# What the score must reach for more than one cluster.
+BAR = 0.3
 LOOKS = 3
+# What lies beyond an end of the profile, in the logarithm of resolutions.
+END = 0.25
 
 
 @dataclass(frozen=True)
@@ -31,21 +40,22 @@ class Plateau:
     Attributes
     ----------
     n_clusters : int
-    first, last : int
-        Places in the profile.
+    places : ndarray
+        In the profile.
     width : float
         In the logarithm of resolutions.
     """
 
     n_clusters: int
-    first: int
-    last: int
+    places: NDArray[np.intp]
     width: float
 
     def looks(self) -> NDArray[np.intp]:
         """Return the places at which to look: three at most, spread over the plateau."""
-        count = min(LOOKS, self.last - self.first + 1)
-        return np.unique(np.rint(np.linspace(self.first, self.last, count)).astype(np.intp))
+        count = min(LOOKS, len(self.places))
+        spread = np.rint(np.linspace(0, len(self.places) - 1, count)).astype(np.intp)
+        looks: NDArray[np.intp] = self.places[spread]
+        return looks
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,9 @@ class Candidate:
     agreement : float
         There.
     depth : float
-        Of the valleys around clusters, at most 1 each, the mean.
+        Of the valleys around clusters there, each between 0 and 1, the mean.
+    crossing : float
+        The share of ties that cross between clusters, 1 being that of chance.
     score : float
     """
 
@@ -68,6 +80,7 @@ class Candidate:
     place: int
     agreement: float
     depth: float
+    crossing: float
     score: float
 
 
@@ -84,18 +97,12 @@ def plateaus(profile: Profile) -> list[Plateau]:
     for first, stop in itertools.pairwise(edges):
         last = stop - 1
         n_clusters = int(counts[first])
-        # A plateau that reaches an end of the profile gets what an end between two neighbours would give.
-        start = (
-            (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else logs[1] - logs[0]
-        )
-        end = (
-            (logs[stop] - logs[last]) / (counts[stop] - n_clusters)
-            if stop < len(counts)
-            else logs[1] - logs[0]
-        )
         if n_clusters > 1:
+            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else END
+            end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) if stop < len(counts) else END
             width = float(logs[last] - logs[first] + (start + end) / 2)
-            found.append(Plateau(n_clusters, int(first), int(last), width))
+            places = first + np.flatnonzero(profile.n_clusters[first:stop] == n_clusters)
+            found.append(Plateau(n_clusters, places, width))
     return found
 
 
@@ -110,15 +117,17 @@ class Evidence:
         self._resampled: list[TieGraph] | None = None
         self.agreements = np.full(len(profile.resolutions), np.nan)
         self.depths = np.full(len(profile.resolutions), np.nan)
+        self.crossings = np.full(len(profile.resolutions), np.nan)
 
-    def depth(self, place: int) -> float:
-        """Return the mean depth of the valleys around the clusters of a partition, each between 0 and 1."""
+    def valleys(self, place: int) -> tuple[float, float]:
+        """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
             if self._valleys is None:
                 self._valleys = Valleys.of(self._nodes.graph, self._nodes.points, self._nodes.masses)
-            depths = self._valleys.depths(self._nodes.graph, self._profile.partitions[place])
+            depths, crossing = self._valleys.of_partition(self._nodes.graph, self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
-        return float(self.depths[place])
+            self.crossings[place] = crossing
+        return float(self.depths[place]), float(self.crossings[place])
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
@@ -164,16 +173,26 @@ def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
     places = plateau.looks()
     agreements = evidence.agreement(places)
     best = int(np.argmax(agreements))
-    depth = evidence.depth(int(places[best]))
-    score = _score(plateau, float(agreements[best]), depth)
-    return Candidate(plateau, int(places[best]), float(agreements[best]), depth, score)
+    agrees = float(agreements[best])
+    depth, crossing = evidence.valleys(int(places[best]))
+    return Candidate(
+        plateau, int(places[best]), agrees, depth, crossing, score(plateau, agrees, depth, crossing)
+    )
 
 
-def _score(plateau: Plateau, agrees: float, depth: float) -> float:
+def score(plateau: Plateau, agrees: float, depth: float, crossing: float) -> float:
+    """Return how much speaks for a plateau.
+
+    Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few columns
+    valleys tell clusters from clouds, whose cuts resamples may well repeat; in many columns distances hardly show
+    them, but there resamples of a cloud do not agree at all.
+    """
     beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
-    persists = min(plateau.width, WIDEST) * math.pow(plateau.n_clusters, POWER)
-    return persists * (beyond_chance + VALLEY * depth)
+    kept = max(1 - crossing / MOST_CROSSING, 0.0)
+    evidence = max(beyond_chance * kept + depth - LEAST_EVIDENCE, 0.0)
+    persists = min(plateau.width * plateau.n_clusters / PERSISTENT, 1.0)
+    return math.pow(plateau.n_clusters, POWER) * persists * evidence
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    return _score(plateau, 1.0, max(evidence.depth(int(place)) for place in plateau.looks()))
+    return max(score(plateau, 1.0, *evidence.valleys(int(place))) for place in plateau.looks())

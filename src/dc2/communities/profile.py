@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from dc2 import core
 from dc2.communities.graph import TieGraph
 from dc2.communities.strays import join_strays
 
 LOWEST = 0.002
-STEP = 0.25  # in the logarithm of resolutions
-EVERYDAY = 34  # that many resolutions are always looked at: up to about 8
-COARSE_STEP = 0.5  # beyond
+STEP = 0.5  # in the logarithm of resolutions; halved where numbers change
+EVERYDAY = 17  # that many resolutions make the grid: up to about 6
+START = 8  # the first of them to be looked at
+BLOCK = 4  # resolutions that are looked at together, for any number of threads
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
-ITERATIONS = 3
+STEEP = 2  # numbers that grow so much within a step persist nowhere inside
+ITERATIONS = 2
 
 
 @dataclass(frozen=True)
@@ -70,22 +76,70 @@ def raw_communities(
 
 
 def make_profile(nodes: Nodes) -> Profile:
-    """Take partitions from the coarsest on, until clusters get too small to be any.
+    """Take partitions at rising resolutions, until clusters get too small to be any.
 
-    The grid is fixed up to a resolution of about 8, where 2 to 100 clusters are told apart. More clusters
-    need higher ones: it goes on while their number still grows and they have a dozen nodes each on average.
+    The grid is fixed up to a resolution of about 6, where 2 to 100 clusters are told apart. More clusters need
+    higher ones: it goes on while their number still grows and they have a dozen nodes each on average. It is left
+    out below where the parts of the graph are reached, since nothing merges there any more, and halved where numbers
+    change.
     """
-    n_nodes = nodes.graph.n_nodes
-    resolutions = list(LOWEST * np.exp(STEP * np.arange(EVERYDAY)))
     with ThreadPoolExecutor(nodes.n_threads) as pool:
-        partitions = list(pool.map(lambda g: communities(nodes, g), resolutions))
-        while (
-            partitions[-1].max() > partitions[-2].max()
-            and (partitions[-1].max() + 1) * LEAST_SIZE < n_nodes
-            and resolutions[-1] < HIGHEST
-        ):
-            further = list(resolutions[-1] * np.exp(COARSE_STEP * np.arange(1, 3)))
-            partitions += pool.map(lambda g: communities(nodes, g), further)
-            resolutions += further
-    counts = np.array([labels.max() + 1 for labels in partitions], dtype=np.int64)
-    return Profile(np.array(resolutions), np.array(partitions, dtype=np.int32), counts)
+
+        def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
+            found = pool.map(lambda place: communities(nodes, _resolution(place)), places)
+            return dict(zip(places, found, strict=True))
+
+        seen = look([float(place) for place in range(START, EVERYDAY)])
+        _look_below(nodes, seen, look)
+        _look_above(nodes, seen, look)
+        seen |= look(_between(seen))
+    places = sorted(seen)
+    counts = np.array([_count(seen[place]) for place in places], dtype=np.int64)
+    # Past the largest number clusters fall apart into strays.
+    kept = places[: int(np.argmax(counts)) + 1]
+    partitions = np.array([seen[place] for place in kept], dtype=np.int32)
+    return Profile(np.array([_resolution(place) for place in kept]), partitions, counts[: len(kept)])
+
+
+Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
+
+
+def _resolution(place: float) -> float:
+    return LOWEST * math.exp(STEP * place)
+
+
+def _count(labels: NDArray[np.int32]) -> int:
+    return int(labels.max()) + 1
+
+
+def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go down until the parts of the graph are reached: lower resolutions give the same."""
+    parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
+    fewest = _count(join_strays(nodes.graph, parts, nodes.masses, nodes.points))
+    lowest = START
+    while lowest and _count(seen[lowest]) > fewest:
+        seen |= look([float(place) for place in range(lowest - BLOCK, lowest)])
+        lowest -= BLOCK
+    if lowest:
+        seen[0.0] = seen[lowest]
+
+
+def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go up while there are ever more clusters."""
+    highest = EVERYDAY - 1
+    while (
+        _count(seen[highest]) > _count(seen[highest - 1])
+        and _count(seen[highest]) * LEAST_SIZE < nodes.graph.n_nodes
+        and _resolution(highest) < HIGHEST
+    ):
+        seen |= look([highest + 1.0, highest + 2.0])
+        highest += 2
+
+
+def _between(seen: dict[float, NDArray[np.int32]]) -> list[float]:
+    """Return places half way where a number changes, but not on a steep rise."""
+    return [
+        (low + high) / 2
+        for low, high in itertools.pairwise(sorted(seen))
+        if high - low == 1 and _count(seen[low]) < _count(seen[high]) <= STEEP * _count(seen[low])
+    ]

@@ -29,6 +29,8 @@ class Verdict:
         Of resampled rows with the partition chosen, 1 where they all lead to it; NaN where it was not looked at.
     depth : float
         The mean depth of the valleys around its clusters, between 0 and 1.
+    crossing : float
+        The share of ties that cross between its clusters; 1 is that of chance.
     persistence : float
         The width of its plateau, in the logarithm of resolutions; 0 where no resolution gave that number.
     resolution : float
@@ -42,6 +44,7 @@ class Verdict:
     one_cluster: bool
     agreement: float
     depth: float
+    crossing: float
     persistence: float
     resolution: float
 
@@ -61,7 +64,7 @@ class CommunityResult:
     cluster_tree : tuple of ndarray
         For each layer but the last, the cluster of the next layer that each cluster lies in.
     resolution_path : dict of ndarray
-        "resolution", "n_clusters", "agreement", "depth", "score" and "chosen", each of shape (n_resolutions,).
+        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape (n_resolutions,).
         NaN where something was not looked at.
     verdict : Verdict
     """

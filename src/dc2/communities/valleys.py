@@ -89,11 +89,12 @@ class Valleys:
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
         return cls(nodes, np.maximum(graph.volumes(), 1.0), sparsity(graph, points, masses))
 
-    def depths(self, graph: TieGraph, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return how deep the valleys around each cluster are, as a logarithm of density.
+    def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
+        """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
-        Over the ties that leave a cluster it is the mean of how much sparser their ends are than the inside of the
-        sparser one of the two clusters. A cluster without ties to others has infinite depth.
+        Depth is a logarithm of density: over the ties that leave a cluster, the mean of how much sparser their ends
+        are than the inside of the sparser one of the two clusters. A cluster without ties to others has infinite
+        depth. The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
         across = np.flatnonzero(labels[self.nodes] != labels[graph.indices])
@@ -109,4 +110,7 @@ class Valleys:
         summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
         with np.errstate(divide="ignore", invalid="ignore"):
             depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
-        return depths
+        volumes = np.bincount(labels, self.volumes)
+        by_chance = 1 - ((volumes / volumes.sum()) ** 2).sum()
+        crossing = float(ties.sum() / volumes.sum() / by_chance) if n_clusters > 1 else 0.0
+        return depths, crossing
