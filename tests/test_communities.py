@@ -223,10 +223,9 @@ def test_strays_join_what_they_are_tied_to_and_else_the_nearest():
 
 @pytest.fixture(scope="module")
 def nested():
-    rng = np.random.default_rng(0)
-    far = np.repeat(20 * rng.normal(size=(3, 4)), 4, axis=0)
-    centers = far + 4.5 * np.tile(np.eye(4), (3, 1))
-    X, _ = make_blobs(1200, centers=centers, random_state=0)
+    offsets = 3.6 * np.array([[0, 0], [1, 0], [0, 1]])
+    centers = np.concatenate([corner + offsets for corner in 15 * np.array([[0, 0], [1, 0], [0, 1]])])
+    X, _ = make_blobs(1800, centers=centers, random_state=0)
     return conquered(X)
 
 
@@ -239,10 +238,7 @@ def test_layers_are_nested_around_the_chosen_partition(nested):
 
 
 def test_both_scales_of_nested_blobs_are_layers(nested):
-    assert nested.n_clusters == 12
-    coarser = rechoose(nested, Wish(2, 6))
-    assert coarser.n_clusters == 3
-    assert len(coarser.layers) > 0
+    assert {3, 9} <= {int(layer.max()) + 1 for layer in nested.layers}
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))

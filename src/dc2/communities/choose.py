@@ -21,13 +21,11 @@ CHANCE = 0.75
 # Of ties that would cross by chance, clusters worth the name have at most half.
 MOST_CROSSING = 0.5
 # What agreement and valleys must come to together.
-LEAST_EVIDENCE = 0.4
-# A cloud of d dimensions has plateaus of about (1 + 1/d)/k, so of 1 to 2 times 1/k.
-PERSISTENT = 2.0
-# Between 0, the best evidence whatever the number, and 1, the sum over clusters.
+LEAST_EVIDENCE = 0.35
+# Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
 POWER = 0.8
 # What the score must reach for more than one cluster.
-BAR = 0.3
+BAR = 0.15
 LOOKS = 3
 # What lies beyond an end of the profile, in the logarithm of resolutions.
 END = 0.25
@@ -113,17 +111,20 @@ class Evidence:
         self._nodes = nodes
         self._profile = profile
         self._volumes = nodes.graph.volumes()
-        self._valleys: Valleys | None = None
+        self._valleys = Valleys.of(nodes.graph, nodes.points, nodes.masses)
         self._resampled: list[TieGraph] | None = None
         self.agreements = np.full(len(profile.resolutions), np.nan)
         self.depths = np.full(len(profile.resolutions), np.nan)
         self.crossings = np.full(len(profile.resolutions), np.nan)
 
+    @property
+    def dimension(self) -> float:
+        """The dimension that distances between nodes show."""
+        return self._valleys.dimension
+
     def valleys(self, place: int) -> tuple[float, float]:
         """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
-            if self._valleys is None:
-                self._valleys = Valleys.of(self._nodes.graph, self._nodes.points, self._nodes.masses)
             depths, crossing = self._valleys.of_partition(self._nodes.graph, self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
             self.crossings[place] = crossing
@@ -153,16 +154,17 @@ class Evidence:
 
 
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
-    """Return the plateaus that may win, best first.
+    """Return the plateaus that matter, best first.
 
-    Agreement costs most. It is taken only where a plateau could still be the best one, or the runner-up.
+    Agreement costs most. It is taken only where a plateau could still have half the score of the best one: what
+    cannot is neither runner-up worth naming nor a layer.
     """
     allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
     for i in order:
-        if len(found) > 1 and sorted(c.score for c in found)[-2] >= bounds[i]:
+        if found and bounds[i] < max(BAR, max(c.score for c in found) / 2):
             break
         found.append(weighed(allowed[i], evidence))
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
@@ -175,24 +177,28 @@ def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
     best = int(np.argmax(agreements))
     agrees = float(agreements[best])
     depth, crossing = evidence.valleys(int(places[best]))
-    return Candidate(
-        plateau, int(places[best]), agrees, depth, crossing, score(plateau, agrees, depth, crossing)
-    )
+    value = score(plateau, agrees, depth, crossing, evidence.dimension)
+    return Candidate(plateau, int(places[best]), agrees, depth, crossing, value)
 
 
-def score(plateau: Plateau, agrees: float, depth: float, crossing: float) -> float:
+def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:
     """Return how much speaks for a plateau.
 
-    Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few columns
-    valleys tell clusters from clouds, whose cuts resamples may well repeat; in many columns distances hardly show
-    them, but there resamples of a cloud do not agree at all.
+    Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few dimensions
+    valleys tell clusters from clouds, whose cuts resamples may well repeat: on a line all the time. In many
+    distances hardly show valleys, but there resamples of a cloud do not agree at all. A cloud of d dimensions has
+    plateaus of about (1 + 1/d)/k, so widths are taken in terms of 1/k; beyond a few times of that it makes no
+    difference how wide one is.
     """
     beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
     kept = max(1 - crossing / MOST_CROSSING, 0.0)
-    evidence = max(beyond_chance * kept + depth - LEAST_EVIDENCE, 0.0)
-    persists = min(plateau.width * plateau.n_clusters / PERSISTENT, 1.0)
-    return math.pow(plateau.n_clusters, POWER) * persists * evidence
+    told = max(1 - 1 / dimension, 0.0)
+    evidence = max(beyond_chance * kept * told + depth - LEAST_EVIDENCE, 0.0)
+    persistence = plateau.width * plateau.n_clusters
+    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    return max(score(plateau, 1.0, *evidence.valleys(int(place))) for place in plateau.looks())
+    return max(
+        score(plateau, 1.0, *evidence.valleys(int(place)), evidence.dimension) for place in plateau.looks()
+    )

@@ -64,7 +64,8 @@ class CommunityResult:
     cluster_tree : tuple of ndarray
         For each layer but the last, the cluster of the next layer that each cluster lies in.
     resolution_path : dict of ndarray
-        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape (n_resolutions,).
+        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape
+        (n_resolutions,).
         NaN where something was not looked at.
     verdict : Verdict
     """
