@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <numeric>
 
 #include "grow.hpp"
@@ -12,6 +13,7 @@ namespace dc2 {
 namespace {
 
 constexpr int kRounds = 3;          // on graphs of parts, which are small: rounds there are cheap, and gain much
+constexpr int kShakes = 2;          // in vain, one after the other, end the search
 constexpr double kSlack = 0x1p-40;  // gains that differ by less than this share of what they are made of are equal
 constexpr double kUntouched = -1.0;
 
@@ -70,17 +72,21 @@ public:
         renumber(base.community);
     }
 
+    // Iterates; where nothing changes any more, shakes what was found and goes on from there. The best is kept.
     std::vector<int32_t> run(int64_t iterations) {
-        bool changed = true;
-        for (int64_t i = 0; changed && i != iterations; ++i) {
-            changed = improve(0, 1);
-            changed |= split();
+        int in_vain = -1;  // what is found first is no shake
+        for (int64_t i = 0; i != iterations && in_vain < kShakes; ++i) {
+            const bool improved = improve(0, 1);
+            if (split() || improved) continue;
+            in_vain = keep_better() ? 0 : in_vain + 1;
+            shake();
         }
-        if (changed) {  // the last parts have moved, and nodes have not followed yet
+        if (in_vain < kShakes) {  // the last parts have moved, and nodes have not followed yet
             move_nodes(level(0));
             split();
+            keep_better();
         }
-        return level(0).community;
+        return best_;
     }
 
 private:
@@ -307,6 +313,32 @@ private:
         return count;
     }
 
+    bool keep_better() {
+        const Level& base = level(0);
+        const double quality = modularity(base.graph, base.community.data(), resolution_);
+        const bool better = quality > best_quality_ + (1.0 + resolution_) * kSlack;
+        if (better) {
+            best_ = base.community;
+            best_quality_ = quality;
+        }
+        return better;
+    }
+
+    // Takes the best communities, and leaves the nodes of every second one, by chance, alone.
+    void shake() {
+        std::vector<int32_t>& community = level(0).community;
+        const uint64_t stream = hash_row(seed_, step_++);
+        community = best_;
+        std::fill(number_.begin(), number_.end(), -1);
+        int32_t count = 0;
+        for (int32_t& c : community) {
+            const bool alone = hash_row(stream, uint64_t(c)) >> 63;
+            const int32_t number = alone || number_[c] < 0 ? count++ : number_[c];
+            if (!alone) number_[c] = number;
+            c = number;
+        }
+    }
+
     // Puts 0..n-1 into `order_`, in random order. Returns the stream of random numbers that belongs to this step.
     uint64_t shuffle(int64_t n) {
         const uint64_t stream = hash_row(seed_, step_++);
@@ -325,6 +357,8 @@ private:
     const uint64_t seed_;
     uint64_t step_;
     double total_;
+    std::vector<int32_t> best_;
+    double best_quality_ = -std::numeric_limits<double>::infinity();
     std::deque<Level> levels_;  // grows without moving
     Ties ties_;
     std::vector<int32_t> order_, number_, size_, empty_;
@@ -357,14 +391,17 @@ double modularity(const Graph& graph, const int32_t* labels, double resolution) 
 }
 
 bool is_symmetric(const Graph& graph) {
-    uint64_t balance = 0;  // of all pairs, each by a random factor of its own
+    std::vector<uint64_t> factor(graph.nodes);  // random and odd: no entry vanishes in a product with two of them
+    for (int64_t i = 0; i < graph.nodes; ++i) factor[i] = hash_row(0, uint64_t(i)) | 1;
+    uint64_t balance = 0;  // of entries above the diagonal against those below it, each times its nodes' factors
     for (int64_t i = 0; i < graph.nodes; ++i) {
-        const uint64_t row = hash_row(0, uint64_t(i));
+        uint64_t above = 0, below = 0;
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
-            const int64_t j = graph.to[e];
-            if (i < j) balance += hash_row(row, uint64_t(j)) * uint64_t(graph.weight[e]);
-            if (i > j) balance -= hash_row(hash_row(0, uint64_t(j)), uint64_t(i)) * uint64_t(graph.weight[e]);
+            const uint64_t term = factor[graph.to[e]] * uint64_t(graph.weight[e]);
+            above += graph.to[e] > i ? term : 0;
+            below += graph.to[e] < i ? term : 0;
         }
+        balance += factor[i] * (above - below);
     }
     return balance == 0;
 }

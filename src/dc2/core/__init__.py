@@ -17,6 +17,7 @@ from dc2.errors import ParameterError
 if TYPE_CHECKING:  # both implementations have these signatures
     from dc2.core.leiden_reference import leiden, modularity
     from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
+    from dc2.core.resolutions import leiden_path
 
 __all__ = [
     "SlowCoreWarning",
@@ -24,6 +25,7 @@ __all__ = [
     "grow_tree",
     "hash_rows",
     "leiden",
+    "leiden_path",
     "modularity",
     "name",
     "reason",
@@ -31,11 +33,12 @@ __all__ = [
     "scan",
 ]
 
-# Each function, and the module where its twin is.
+# Each native function, and the module where its twin is; what is built on them is the same for both cores.
 _TWINS = {
     **dict.fromkeys(("coleaf_counts", "grow_tree", "hash_rows", "sample_rows", "scan"), "dc2.core.reference"),
     **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
 }
+_BUILT_ON_THEM = {"leiden_path": "dc2.core.resolutions"}
 
 
 class SlowCoreWarning(RuntimeWarning):
@@ -68,10 +71,12 @@ name, reason, _native_module = _choose(os.environ.get("DC2_CORE", ""))
 
 def __getattr__(attribute: str) -> Any:
     """Hand out the chosen implementation when it is first used, and say then if it is the slow one by accident."""
-    if attribute not in _TWINS:
+    if attribute not in _TWINS and attribute not in _BUILT_ON_THEM:
         raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
     for function, twin in _TWINS.items():
         globals()[function] = getattr(_native_module or import_module(twin), function)
+    for function, module in _BUILT_ON_THEM.items():
+        globals()[function] = getattr(import_module(module), function)
     if name == "reference" and not os.environ.get("DC2_CORE"):
         warnings.warn(
             f"dc2 runs on its NumPy core, many times slower than the native one, because {reason}. Reinstall dc2 "

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dc2.core.reference import hash_at, hash_rows, running_sum
 
 ROUNDS = 3  # on graphs of parts, which are small: rounds there are cheap, and gain much
+SHAKES = 2  # in vain, one after the other, end the search
 SLACK = 2.0**-40  # gains that differ by less than this share of what they are made of are equal
 
 Row = list[tuple[int, float]]
@@ -39,7 +40,8 @@ def leiden(
     """Return communities of large modularity, each connected, numbered by first appearance.
 
     `start` holds communities to begin with, of numbers below that of nodes; None: every node alone. `iterations` is
-    their largest number, or -1: until one of them changes nothing.
+    their largest number; 0: nodes move, and that is all; -1: until nothing better is found. Where nothing changes any
+    more, half of the best communities are taken apart, and the search goes on from there.
     """
     n = len(indptr) - 1
     entries = list(zip(indices.tolist(), weights.tolist(), strict=True))
@@ -48,15 +50,30 @@ def leiden(
     community = list(range(n)) if start is None else start.tolist()
     level = _Level(rows, strengths, _renumbered(community))
     search = _Search(resolution, sum(strengths, 0.0) or 1.0, seed)
-    changed, done = True, 0
-    while changed and done != iterations:
-        changed = search.improve(level, rounds=1)
-        changed |= _split(level)
+    best: list[int] = []
+    best_quality = -np.inf
+
+    def keep_better() -> bool:
+        nonlocal best, best_quality
+        quality = modularity(indptr, indices, weights, np.array(level.community, np.int32), resolution)
+        better = quality > best_quality + (1.0 + resolution) * SLACK
+        if better:
+            best, best_quality = level.community, quality
+        return better
+
+    in_vain, done = -1, 0  # what is found first is no shake
+    while done != iterations and in_vain < SHAKES:
         done += 1
-    if changed:  # the last parts have moved, and nodes have not followed yet
+        improved = search.improve(level, rounds=1)
+        if _split(level) or improved:
+            continue
+        in_vain = 0 if keep_better() else in_vain + 1
+        level.community = search.shaken(best)
+    if in_vain < SHAKES:  # the last parts have moved, and nodes have not followed yet
         search.move_nodes(level)
         _split(level)
-    return np.array(level.community, np.int32)
+        keep_better()
+    return np.array(best, np.int32)
 
 
 def modularity(
@@ -202,20 +219,29 @@ class _Search:
                 cut[best] += cut[i] - 2 * ties[best]
         return part
 
+    def shaken(self, community: list[int]) -> list[int]:
+        """Leave the nodes of every second community, by chance, alone."""
+        alone = hash_rows(self.next_stream(), 0, len(community)) >> np.uint64(63)
+        return _renumbered([-1 - i if alone[c] else c for i, c in enumerate(community)])
+
     def pull(self, strength: float) -> float:
         """Return the weight to each unit of volume that the null model expects of so much strength."""
         return self.resolution * strength / self.total
 
     def shuffled(self, n: int) -> tuple[list[int], int]:
         """Return 0..n-1 in random order, and the stream of random numbers that belongs to this step."""
-        stream = int(hash_rows(self.seed, self.steps, self.steps + 1)[0])
-        self.steps += 1
+        stream = self.next_stream()
         draws = hash_rows(stream, 0, n).tolist()
         order = list(range(n))
         for i in reversed(range(1, n)):
             j = ((draws[i] >> 32) * (i + 1)) >> 32
             order[i], order[j] = order[j], order[i]
         return order, stream
+
+    def next_stream(self) -> int:
+        """Return the seed of the random numbers of the next step."""
+        self.steps += 1
+        return int(hash_rows(self.seed, self.steps - 1, self.steps)[0])
 
 
 def _uniform(stream: int, counter: int) -> float:
