@@ -88,8 +88,6 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
         return _fewest(nodes, profile, evidence, found, low)
     best = found[0]
     labels = by_mass(profile.partitions[best.place], nodes.masses)
-    if not low <= labels.max() + 1 <= high:
-        labels = by_mass(exactly(nodes, profile, best.plateau.n_clusters)[0], nodes.masses)
     verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
     return _result(nodes, profile, evidence, labels, verdict, found)
 
@@ -116,6 +114,7 @@ def _fewest(
         one_cluster=low == 1,
         agreement=np.nan,
         depth=0.0,
+        crossing=0.0,
         persistence=0.0,
         resolution=np.nan if resolution is None else resolution,
     )
@@ -131,6 +130,7 @@ def _verdict(best: Candidate | None, others: list[Candidate], resolution: float)
         one_cluster=False,
         agreement=best.agreement if best else np.nan,
         depth=best.depth if best else 0.0,
+        crossing=best.crossing if best else np.nan,
         persistence=best.plateau.width if best else 0.0,
         resolution=resolution,
     )
@@ -148,12 +148,13 @@ def _result(
     layers, chosen = nest(nodes.graph, nodes.masses, labels, [profile.partitions[c.place] for c in solid])
     scores = np.full(len(profile.resolutions), np.nan)
     for candidate in found:
-        scores[candidate.plateau.first : candidate.plateau.last + 1] = candidate.score
+        scores[candidate.plateau.places] = candidate.score
     path: dict[str, NDArray[np.generic]] = {
         "resolution": profile.resolutions,
         "n_clusters": profile.n_clusters,
         "agreement": evidence.agreements.copy(),
         "depth": evidence.depths.copy(),
+        "crossing": evidence.crossings.copy(),
         "score": scores,
         "chosen": profile.resolutions == verdict.resolution,
     }
