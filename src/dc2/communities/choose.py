@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.agreement import RESAMPLES, agreement, resampled
-from dc2.communities.profile import Nodes, Profile, communities
+from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
 # Resamples of a cloud agree to about this much on how to cut it.
 CHANCE = 0.75
-# Of ties that would cross by chance, clusters worth the name have at most half.
-MOST_CROSSING = 0.5
 # What agreement and valleys must come to together.
 LEAST_EVIDENCE = 0.35
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
@@ -207,6 +205,6 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    return max(
-        score(plateau, 1.0, *evidence.valleys(int(place)), evidence.dimension) for place in plateau.looks()
-    )
+    """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
+    looks = plateau.looks()
+    return score(plateau, 1.0, *evidence.valleys(int(looks[len(looks) // 2])), evidence.dimension)
