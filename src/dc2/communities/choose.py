@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,14 +131,11 @@ class Evidence:
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
-        graphs = self._graphs()
         missing = [int(place) for place in places if np.isnan(self.agreements[place])]
-        jobs = [(place, graph) for place in missing for graph in graphs]
-        resolutions = self._profile.resolutions
-        with ThreadPoolExecutor(self._nodes.n_threads) as pool:
-            answers = list(pool.map(lambda job: communities(self._nodes, resolutions[job[0]], job[1]), jobs))
+        resolutions = [float(self._profile.resolutions[place]) for place in missing]
+        again = [communities(self._nodes, resolutions, graph) for graph in self._graphs()]
         for i, place in enumerate(missing):
-            parts = [self._profile.partitions[place], *answers[i * len(graphs) : (i + 1) * len(graphs)]]
+            parts = [self._profile.partitions[place], *(found[i] for found in again)]
             pairs = [(a, b) for j, a in enumerate(parts) for b in parts[:j]]
             self.agreements[place] = float(np.mean([agreement(a, b, self._volumes) for a, b in pairs]))
         found: NDArray[np.float64] = self.agreements[places]

@@ -65,7 +65,7 @@ def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], 
     low = float(profile.resolutions[place - 1])
     for _ in range(_BISECTIONS):
         middle = float(np.sqrt(low * high))
-        labels = communities(nodes, middle)
+        labels = communities(nodes, [middle])[0]
         found = labels.max() + 1
         if found < k:
             low = middle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +20,7 @@ from dc2.communities.strays import join_strays
 LOWEST = 0.002
 STEP = 0.5  # in the logarithm of resolutions; halved where numbers change
 EVERYDAY = 17  # that many resolutions make the grid: up to about 6
-START = 8  # the first of them to be looked at
-BLOCK = 4  # resolutions that are looked at together, for any number of threads
+START = 5  # the first of them to be looked at
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
 STEEP = 2  # numbers that grow so much within a step persist nowhere inside
@@ -57,20 +56,34 @@ class Nodes:
 
 
 def communities(
-    nodes: Nodes, resolution: float, graph: TieGraph | None = None, iterations: int = ITERATIONS
-) -> NDArray[np.int32]:
-    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
-    labels = raw_communities(nodes, resolution, graph, iterations)
-    return join_strays(graph or nodes.graph, labels, nodes.masses, nodes.points)
+    nodes: Nodes, resolutions: Sequence[float], graph: TieGraph | None = None
+) -> list[NDArray[np.int32]]:
+    """Return the communities at each resolution, of the nodes' own graph or of a resampled one, with strays joined.
 
-
-def raw_communities(
-    nodes: Nodes, resolution: float, graph: TieGraph | None = None, iterations: int = ITERATIONS
-) -> NDArray[np.int32]:
-    """Return the communities at a resolution, strays among them."""
+    They may differ a little with the other resolutions that are looked at in the same call.
+    """
     graph = graph or nodes.graph
+    if not len(resolutions):
+        return []
+    found = core.leiden_path(
+        graph.indptr,
+        graph.indices,
+        graph.weights,
+        np.array(resolutions, dtype=np.float64),
+        nodes.seed,
+        ITERATIONS,
+        nodes.n_threads,
+    )
+    with ThreadPoolExecutor(nodes.n_threads) as pool:
+        joined = pool.map(lambda labels: join_strays(graph, labels, nodes.masses, nodes.points), found)
+        return list(joined)
+
+
+def raw_communities(nodes: Nodes, resolution: float) -> NDArray[np.int32]:
+    """Return the communities at a resolution, strays among them."""
+    graph = nodes.graph
     labels: NDArray[np.int32] = core.leiden(
-        graph.indptr, graph.indices, graph.weights, float(resolution), nodes.seed, None, iterations
+        graph.indptr, graph.indices, graph.weights, float(resolution), nodes.seed, None, ITERATIONS
     )
     return labels
 
@@ -83,16 +96,15 @@ def make_profile(nodes: Nodes) -> Profile:
     out below where the parts of the graph are reached, since nothing merges there any more, and halved where numbers
     change.
     """
-    with ThreadPoolExecutor(nodes.n_threads) as pool:
 
-        def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
-            found = pool.map(lambda place: communities(nodes, _resolution(place)), places)
-            return dict(zip(places, found, strict=True))
+    def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
+        found = communities(nodes, [_resolution(place) for place in places])
+        return dict(zip(places, found, strict=True))
 
-        seen = look([float(place) for place in range(START, EVERYDAY)])
-        _look_below(nodes, seen, look)
-        _look_above(nodes, seen, look)
-        seen |= look(_between(seen))
+    seen = look([float(place) for place in range(START, EVERYDAY)])
+    _look_below(nodes, seen, look)
+    _look_above(nodes, seen, look)
+    seen |= look(_between(seen))
     places = sorted(seen)
     counts = np.array([_count(seen[place]) for place in places], dtype=np.int64)
     # Past the largest number clusters fall apart into strays.
@@ -113,15 +125,13 @@ def _count(labels: NDArray[np.int32]) -> int:
 
 
 def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
-    """Go down until the parts of the graph are reached: lower resolutions give the same."""
+    """Go down, unless the parts of the graph are reached: lower resolutions give the same."""
     parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
     fewest = _count(join_strays(nodes.graph, parts, nodes.masses, nodes.points))
-    lowest = START
-    while lowest and _count(seen[lowest]) > fewest:
-        seen |= look([float(place) for place in range(lowest - BLOCK, lowest)])
-        lowest -= BLOCK
-    if lowest:
-        seen[0.0] = seen[lowest]
+    if _count(seen[START]) > fewest:
+        seen |= look([float(place) for place in range(START)])
+    else:
+        seen[0.0] = seen[START]
 
 
 def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
