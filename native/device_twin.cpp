@@ -18,8 +18,14 @@ template <class T>
 bool run_for(const std::string& kernel, const void* job, const Block& block) {
     if (kernel == "scan_rows") {
         scan_rows(*static_cast<const ScanJob<T>*>(job), block);
+    } else if (kernel == "route_rows") {
+        const RouteJob<T>& route = *static_cast<const RouteJob<T>*>(job);
+        std::vector<Sixteen<T>> memory(route.near_nodes * route.step + block.threads * (route.X.width + 1));
+        route_rows(route, block, memory.data()->part);
     } else if (kernel == "add_up") {
         add_up(*static_cast<const SumJob<T>*>(job), block);
+    } else if (kernel == "add_squares") {
+        add_squares(*static_cast<const SumJob<T>*>(job), block);
     } else if (kernel == "scale_rows") {
         scale_rows(*static_cast<const ScaleJob<T>*>(job), block);
     } else {
@@ -32,7 +38,8 @@ void run_block(const std::string& kernel, bool wide, const void* job, const Bloc
     if (kernel == "sort_tile") {
         const SortJob& sort = *static_cast<const SortJob*>(job);
         std::vector<int> bins(sort.bins), sums(2 * block.threads);
-        sort_tile(sort, block, bins.data(), sums.data());
+        std::vector<unsigned short> places(sort.tile);
+        sort_tile(sort, block, bins.data(), sums.data(), places.data());
     } else if (kernel == "hash_rows") {
         hash_rows(*static_cast<const HashJob*>(job), block);
     } else if (!(wide ? run_for<double>(kernel, job, block) : run_for<float>(kernel, job, block))) {

@@ -30,15 +30,37 @@ class HostCard:
     def asnumpy(self, array: NDArray[Any]) -> NDArray[Any]:
         return array
 
-    def blocks_for(self, threads_wanted: int, threads: int) -> int:
+    def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
         return max(1, min(-(-threads_wanted // threads), self.most_blocks))
 
     def launch(
-        self, kernel: str, dtype: Any, width: int, job: Sequence[Any], blocks: int, threads: int = 256, shared: int = 0
+        self,
+        kernel: str,
+        dtype: Any,
+        width: int,
+        job: Sequence[Any],
+        blocks: int,
+        threads: int = 256,
+        shared: int = 0,
     ) -> None:
         self.launched.append(kernel)
         record = _record(job)
         self._twin.launch(kernel, dtype == np.float64, record.ctypes.data, blocks, threads)
+
+    def new_stream(self) -> None:
+        return None
+
+    def fetchable(self, size: int, dtype: Any) -> NDArray[Any]:
+        return np.full(size, -1, dtype)
+
+    def fetch(self, fetchable: NDArray[Any], on_card: NDArray[Any], stream: None) -> None:
+        on_card[:] = fetchable
+
+    def wait_for(self, stream: None) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
 
     @contextmanager
     def use(self) -> Iterator[None]:
@@ -51,9 +73,7 @@ class DeviceCore:
     def __init__(self, card: Any) -> None:
         self.card = card
 
-    def scan(
-        self, X: Any, weights: Any, tree: FlatTree, centres: Centres, sums: Any, found: FoundOut
-    ) -> int:
+    def scan(self, X: Any, weights: Any, tree: FlatTree, centres: Centres, sums: Any, found: FoundOut) -> int:
         """Take and give arrays of the host."""
         card, found = self.card, FoundOut(*found)
         check_tree(tree)

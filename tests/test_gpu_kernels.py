@@ -28,7 +28,7 @@ CARDS = st.builds(
     HostCard,
     processors=st.sampled_from([1, 3, 100]),
     most_blocks=st.sampled_from([1, 2, 1000]),
-    shared_bytes=st.sampled_from([0, 2**20]),
+    shared_bytes=st.sampled_from([10**5, 2**20]),
 )
 
 
@@ -60,6 +60,7 @@ def test_many_rows_in_several_pieces_and_tiles_are_the_rows_of_one(width, dtype,
     ours = scanned(DeviceCore(card), X, None, router, 3, True)
     assert_same_bits(ours, scanned(reference, X, None, router, 3, True))
     assert card.launched.count("sort_tile") == (4 if width <= 32 else 8)
+    assert card.launched.count("route_rows") == (4 if width * X.itemsize <= 256 else 0)
 
 
 @given(seed=SEEDS, start=st.integers(0, 2**40), count=st.integers(0, 300), limit=SEEDS)

@@ -20,7 +20,7 @@ from dc2.cluster.membership import Membership
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import CommunityResult, Verdict
 from dc2.compress.compress import near
-from dc2.compress.populate import Lookup, populated
+from dc2.compress.populate import Lookup, looked_up, populated
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Spectrum, Wish
 from dc2.engines import RunOptions, Verbose, answered, engine_for
@@ -256,7 +256,7 @@ class SignatureClusterer(
                 "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
                 "predict_to(source, path) to write the label of each row."
             )
-        labels: NDArray[np.int32] = record.of_id(record.conquest.labels)[record.ids]
+        labels: NDArray[np.int32] = looked_up(record.of_id(record.conquest.labels), record.ids)
         return labels
 
     @property

@@ -12,6 +12,7 @@ from dc2.cluster.compressing import checked_plan, compress_by
 from dc2.cluster.fit import ClusterPlan, Compress, with_layer
 from dc2.compress import Compressor
 from dc2.compress.auto import compress_automatically
+from dc2.compress.populate import looked_up
 from dc2.conquer import SpectralConqueror, Wish
 from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
@@ -54,6 +55,9 @@ class DC2Clustering(SignatureClusterer):
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+    device : "cuda" or None, default=None
+        "cuda" sends rows that lie on the host through a graphics card, block by block. Rows that lie on one are worked
+        on there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
@@ -124,6 +128,7 @@ class DC2Clustering(SignatureClusterer):
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
+        device: Literal["cuda"] | None = None,
         random_state: RandomStateLike = None,
         verbose: Verbose = 0,
     ) -> None:
@@ -135,6 +140,7 @@ class DC2Clustering(SignatureClusterer):
         self.compressor = compressor
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -196,7 +202,10 @@ class DC2Clustering(SignatureClusterer):
         """
         record = self._fitted()
         labels = self.layers_[self._checked_layer(layer)]
-        return labels if record.ids is None else record.of_id(labels)[record.ids]
+        if record.ids is None:
+            return labels
+        of_rows: NDArray[np.int32] = looked_up(record.of_id(labels), record.ids)
+        return of_rows
 
     def _checked_layer(self, layer: Any) -> int:
         number, there = check_integer("layer", layer, low=0), len(self.layers_)

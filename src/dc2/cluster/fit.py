@@ -17,6 +17,7 @@ from dc2.compress.near_rows import near_rows
 from dc2.compress.signatures import Signatures
 from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
 from dc2.engines import Engine, RunOptions, engine_for
+from dc2.engines.answers import in_form_of
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError
 from dc2.estimators.columns import Columns, fitted_source
@@ -90,7 +91,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         conquest=conquest,
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
-        ids=compression.ids,
+        ids=in_form_of(source, compression.ids),
     )
 
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError, InputTypeError
+from dc2.foreign import lies_on_cuda
 from dc2.model_file import saved_record
 from dc2.sources.base import Source
 from dc2.sources.paths import is_path
@@ -181,7 +182,7 @@ def _scikit_learn_sees(X: Any, source: Source) -> bool:
     """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights or queries."""
     if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
         return len(X.columns) == source.n_features
-    return hasattr(X, "__array__") and not hasattr(X, "columns")
+    return hasattr(X, "__array__") and not hasattr(X, "columns") and not lies_on_cuda(X)
 
 
 def _probe(owner: str) -> Any:

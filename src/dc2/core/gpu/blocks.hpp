@@ -22,14 +22,19 @@ struct Block {
 #define DC2_BARRIER()
 #endif
 
-// Every field has eight bytes, and Python writes them in this order.
+// A row and the id it belongs to.
+struct alignas(8) Entry {
+    Id row, id;
+};
+
+// Every field of a job has eight bytes, and Python writes them in this order.
 template <class T>
 struct ScanJob {
     Rows<T> X;
     Index rows;
     Tree<T> tree;
     Centres<T> centres;
-    const Id* order;      // IN (rows) or null: the order in which rows are taken
+    const Entry* order;   // IN (rows) or null: the order in which rows are taken
     const Id* leaves;     // IN (rows) or null: where rows start, if they were routed before
     Id* ids;              // OUT (rows)
     double* squares;      // OUT (rows) or null: squared distances to the centres, in float64
@@ -45,7 +50,7 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     const Index per_block = block.threads / kLanes;
     DC2_ROW_THREADS(block, t) {
         for (Index at = block.number * per_block + t; at < job.rows; at += block.blocks * per_block) {
-            const Index row = job.order == nullptr ? at : job.order[at];
+            const Index row = job.order == nullptr ? at : job.order[at].row;
             const Row<T> x(job.X, row);
             bool finite = true;
             Id id = job.leaves == nullptr ? route(x, job.tree, finite) : job.leaves[row];
@@ -64,37 +69,159 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     }
 }
 
+// --- the way through the tree, one thread to a row -------------------------------------------------------------------
+
+// Narrow rows are held by one thread: eight threads would spend most of their time on talking to each other.
+#if defined(DC2_WIDTH)
+constexpr int kMostNarrow = DC2_WIDTH;
+#else
+constexpr int kMostNarrow = 64;
+#endif
+
+template <class T>
+struct RouteJob {
+    Rows<T> X;
+    Index rows;
+    const T* directions;      // IN (nodes, step): columns in their order, then zeros
+    const T* thresholds;      // IN (nodes)
+    const Id* children;       // IN (nodes, 2)
+    Index nodes, step;
+    Index near_nodes;         // so many of the first nodes stand in shared memory
+    const T* centres;         // IN (leaves, step), or null where no squares are asked for
+    Id* ids;                  // OUT (rows)
+    double* squares;          // OUT (rows) or null
+    Hash* bad;                // OUT (1), added to
+};
+
+template <class T>
+struct alignas(16) Sixteen {
+    T part[16 / sizeof(T)];
+};
+
+// Calls work(column, value) for the columns of a point, sixteen bytes of which are read at once.
+template <class T, class Work>
+DC2_FUNCTION void for_columns(const T* point, int width, Work&& work) {
+    constexpr int kParts = 16 / sizeof(T);
+    const Sixteen<T>* from = reinterpret_cast<const Sixteen<T>*>(point);
+    DC2_UNROLL((kMostNarrow + kParts - 1) / kParts)
+    for (int q = 0; q * kParts < width; ++q) {
+        const Sixteen<T> read = from[q];
+        DC2_UNROLL(kParts)
+        for (int i = 0; i < kParts; ++i)
+            if (q * kParts + i < width) work(q * kParts + i, read.part[i]);
+    }
+}
+
+template <class T>
+DC2_FUNCTION T folded(const T (&l)[kLanes]) {
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+}
+
+template <class T>
+DC2_FUNCTION T narrow_dot(const T (&x)[kMostNarrow], const T* point, int width) {
+    T lane[kLanes] = {};
+    for_columns(point, width, [&](int j, T value) { lane[j % kLanes] = lane[j % kLanes] + x[j] * value; });
+    return folded(lane);
+}
+
+template <class T>
+DC2_FUNCTION double narrow_square(const T (&x)[kMostNarrow], const T* point, int width) {
+    double lane[kLanes] = {};
+    for_columns(point, width, [&](int j, T value) {
+        const double off = double(x[j]) - double(value);
+        lane[j % kLanes] = lane[j % kLanes] + off * off;
+    });
+    return folded(lane);
+}
+
+template <class T>
+DC2_FUNCTION void route_row(const RouteJob<T>& job, const T (&x)[kMostNarrow], Index row, const T* near) {
+    const int width = width_of(job.X), step = int(job.step), near_nodes = int(job.near_nodes);
+    T projection = narrow_dot(x, near, width);
+    Id node = ~0;
+    bool finite = projection == T(0);
+    if (job.nodes > 0) {
+        finite = is_finite(projection);
+        node = job.children[projection <= job.thresholds[0] ? 0 : 1];
+    }
+    while (node >= 0) {
+        projection = node < near_nodes ? narrow_dot(x, near + node * step, width)
+                                       : narrow_dot(x, job.directions + Index(node) * step, width);
+        node = job.children[2 * node + (projection <= job.thresholds[node] ? 0 : 1)];
+    }
+    job.ids[row] = ~node;
+    if (job.squares != nullptr) job.squares[row] = narrow_square(x, job.centres + Index(~node) * step, width);
+    if (!finite) add_to(job.bad, Hash(1));
+}
+
+// `near`: shared memory for job.near_nodes * job.step numbers, and then for a row of each thread.
+template <class T>
+DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* near) {
+    const int width = width_of(job.X), own_step = width | 1;  // odd: threads read from different banks
+    T* rows = near + job.near_nodes * job.step;
+    const bool together = job.X.column_step == 1 && job.X.row_step == width;
+    DC2_THREADS(block, t) {
+        for (int i = t; i < job.near_nodes * job.step; i += block.threads) near[i] = job.directions[i];
+    }
+    DC2_BARRIER();
+    for (Index base = block.number * block.threads; base < job.rows; base += block.blocks * block.threads) {
+        const Index left = job.rows - base, count = left < block.threads ? left : block.threads;
+        if (together) {
+            DC2_THREADS(block, t) {
+                const T* from = job.X.data + base * width;
+                for (int i = t; i < count * width; i += block.threads) rows[i / width * own_step + i % width] = from[i];
+            }
+            DC2_BARRIER();
+        }
+        DC2_THREADS(block, t) {
+            if (t < count) {
+                T x[kMostNarrow];
+                const T* from = together ? rows + t * own_step : job.X.data + (base + t) * job.X.row_step;
+                const Index column_step = together ? 1 : job.X.column_step;
+                DC2_UNROLL(kMostNarrow)
+                for (int j = 0; j < width; ++j) x[j] = from[j * column_step];
+                route_row(job, x, base + t, near);
+            }
+        }
+        DC2_BARRIER();
+    }
+}
+
+// --- the order of rows -----------------------------------------------------------------------------------------------
+
 struct SortJob {
     const Id* ids;       // IN (rows)
-    Index rows, tile;
+    Index rows, tile;    // a tile has at most 2^16 rows
     Index bins;          // ids are below
-    Id* order;           // OUT (rows): rows of each tile, by id
-    Id* keys;            // OUT (rows): their ids
+    Entry* order;        // OUT (rows): rows of each tile, by id
 };
 
 // One block to a tile of rows: puts them in the order of their ids. Which of equal ids comes first is left to chance,
-// so only sums that are exact may follow. `bins` and `sums`: shared memory for job.bins and 2 * threads numbers.
-DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, int* sums) {
+// so only sums that are exact may follow. `bins`, `sums` and `places`: shared memory for job.bins, 2 * threads and
+// job.tile numbers.
+DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, int* sums, unsigned short* places) {
     const Index first = block.number * job.tile;
-    const Index last = first + job.tile < job.rows ? first + job.tile : job.rows;
-    const Index threads = block.threads, share = (job.bins + threads - 1) / threads;
+    const int threads = block.threads, bins_of_all = int(job.bins), share = (bins_of_all + threads - 1) / threads;
+    const int rows = int(first + job.tile < job.rows ? job.tile : job.rows - first);
+    const Id* ids = job.ids + first;
     DC2_THREADS(block, t) {
-        for (Index bin = t; bin < job.bins; bin += threads) bins[bin] = 0;
+        for (int bin = t; bin < bins_of_all; bin += threads) bins[bin] = 0;
     }
     DC2_BARRIER();
     DC2_THREADS(block, t) {
-        for (Index row = first + t; row < last; row += threads) add_and_return_before(bins + job.ids[row], 1);
+        DC2_UNROLL(4)
+        for (int row = t; row < rows; row += threads) add_and_return_before(bins + ids[row], 1);
     }
     DC2_BARRIER();
     DC2_THREADS(block, t) {
         int sum = 0;
-        for (Index bin = t * share; bin < (t + 1) * share && bin < job.bins; ++bin) sum += bins[bin];
+        for (int bin = t * share; bin < (t + 1) * share && bin < bins_of_all; ++bin) sum += bins[bin];
         sums[t] = sum;
     }
     DC2_BARRIER();
     int* before = sums;
     int* after = sums + threads;
-    for (Index apart = 1; apart < threads; apart *= 2) {  // running sums, in steps that double
+    for (int apart = 1; apart < threads; apart *= 2) {  // running sums, in steps that double
         DC2_THREADS(block, t) { after[t] = before[t] + (t >= apart ? before[t - apart] : 0); }
         DC2_BARRIER();
         int* swapped = before;
@@ -103,7 +230,7 @@ DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, i
     }
     DC2_THREADS(block, t) {
         int begin = t == 0 ? 0 : before[t - 1];
-        for (Index bin = t * share; bin < (t + 1) * share && bin < job.bins; ++bin) {
+        for (int bin = t * share; bin < (t + 1) * share && bin < bins_of_all; ++bin) {
             const int count = bins[bin];
             bins[bin] = begin;
             begin += count;
@@ -111,23 +238,28 @@ DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, i
     }
     DC2_BARRIER();
     DC2_THREADS(block, t) {
-        for (Index row = first + t; row < last; row += threads) {
-            const Id id = job.ids[row];
-            const Index place = first + add_and_return_before(bins + id, 1);
-            job.order[place] = Id(row);
-            job.keys[place] = id;
+        DC2_UNROLL(4)
+        for (int row = t; row < rows; row += threads)
+            places[add_and_return_before(bins + ids[row], 1)] = (unsigned short)row;
+    }
+    DC2_BARRIER();
+    DC2_THREADS(block, t) {  // what lies together is written together
+        DC2_UNROLL(4)
+        for (int place = t; place < rows; place += threads) {
+            const int row = places[place];
+            job.order[first + place] = {Id(first + row), ids[row]};
         }
     }
 }
 
+// --- sums --------------------------------------------------------------------------------------------------------------
+
 template <class T>
 struct SumJob {
     Rows<T> X;
-    Index rows, run;         // run: how many rows a thread takes
-    const T* centres;        // IN (signatures, step)
-    Index step;
-    const Id* order;         // IN (rows) or null
-    const Id* keys;          // IN (rows): ids in that order
+    Index rows, run;         // run: how many rows a thread takes, a multiple of eight
+    const T* centres;        // IN (signatures, width)
+    const Entry* order;      // IN (rows)
     const double* squares;   // IN (rows)
     const double* weights;   // IN (rows) or null
     const double* magic;     // IN (2, width + 2)
@@ -136,68 +268,129 @@ struct SumJob {
     Index signatures;
 };
 
+template <class T>
+DC2_FUNCTION void add_to_totals(const SumJob<T>& job, Id id, Index column, double coarse, double fine) {
+    const Index columns = width_of(job.X) + 2;
+    double* total = job.totals + id * columns + column;
+    if (coarse != 0) add_to(total, coarse);
+    if (fine != 0) add_to(total + job.signatures * columns, fine);
+}
+
+// Adds terms of rows that belong to one id: term(row) is the number of a row.
+template <class T, class Term>
+DC2_FUNCTION void add_terms(const SumJob<T>& job, Index begin, Index end, Index column, Term&& term) {
+    const double coarse_magic = job.magic[column], fine_magic = job.magic[width_of(job.X) + 2 + column];
+    double coarse_sum = 0, fine_sum = 0;
+    for (Index k = begin; k < end; ++k) {
+        const Index row = job.order[k].row;
+        const double value = term(row), weight = job.weights == nullptr ? 1.0 : job.weights[row];
+        const double coarse = on_grid(value, coarse_magic), fine = on_grid(value - coarse, fine_magic);
+        coarse_sum += weight * coarse;
+        fine_sum += weight * fine;
+    }
+    add_to_totals(job, job.order[begin].id, column, coarse_sum, fine_sum);
+}
+
+// How many steps of its grid a number is: the sum with the grid's magic number has that in its last bits. Whole numbers
+// are added faster than rounded ones.
+struct Steps {
+    Hash magic_bits;
+    double step;
+    Hash sum;
+    Hash wild;  // bits that only numbers too large for this have
+    DC2_FUNCTION explicit Steps(double magic)
+        : magic_bits(bits_of(magic)), step(magic / 1.5 * 0x1p-52), sum(0), wild(0) {}
+    DC2_FUNCTION void add(double with_magic) {
+        const Hash bits = bits_of(with_magic);
+        sum += bits;
+        wild |= bits ^ magic_bits;
+    }
+    DC2_FUNCTION bool is_sound() const { return wild >> 52 == 0; }
+    DC2_FUNCTION double total(Index count) const { return double((long long)(sum - Hash(count) * magic_bits)) * step; }
+    DC2_FUNCTION void clear() { sum = wild = 0; }
+};
+
 // Sums of one column over a run of rows: exact, so that it does not matter who adds first.
 template <class T>
-DC2_FUNCTION void add_up_run(const SumJob<T>& job, Index run, Index column) {
+DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
     constexpr int kAtOnce = 8;  // rows that are read before the first is added
-    const Index width = width_of(job.X), columns = width + 2;
-    const double coarse_magic = job.magic[column], fine_magic = job.magic[columns + column];
+    const int width = width_of(job.X);
     const Index begin = run * job.run, end = begin + job.run < job.rows ? begin + job.run : job.rows;
+    const double coarse_magic = job.magic[column], fine_magic = job.magic[width + 2 + column];
+    const T* values = job.X.data + column * job.X.column_step;
+    const T* centres = job.centres + column;
+    Steps coarse(coarse_magic), fine(fine_magic);
     Id held = -1;
-    double coarse_sum = 0, fine_sum = 0, centre = 0;
-    Hash count = 0;
-    for (Index k = begin; k <= end; k += kAtOnce) {
-        Id id[kAtOnce];
-        double term[kAtOnce], weight[kAtOnce];
-        DC2_UNROLL(kAtOnce)
-        for (int i = 0; i < kAtOnce; ++i) {
-            if (k + i >= end) {
-                id[i] = -1;
-                continue;
-            }
-            const Index row = job.order == nullptr ? k + i : job.order[k + i];
-            id[i] = job.keys[k + i];
-            weight[i] = job.weights == nullptr ? 1.0 : job.weights[row];
-            term[i] = column < width    ? double(job.X.data[row * job.X.row_step + column * job.X.column_step])
-                      : column == width ? job.squares[row]
-                                        : 1.0;
+    Index first = begin;
+    double centre = 0;
+    const auto put_down = [&](Index stop) {
+        if (coarse.is_sound() && fine.is_sound() && job.weights == nullptr) {
+            add_to_totals(job, held, column, coarse.total(stop - first), fine.total(stop - first));
+        } else {
+            add_terms(job, first, stop, column,
+                      [&](Index row) { return double(values[row * job.X.row_step]) - centre; });
         }
+        coarse.clear();
+        fine.clear();
+    };
+    for (Index k = begin; k < end; k += kAtOnce) {
+        Entry entry[kAtOnce];
+        T x[kAtOnce];
+        DC2_UNROLL(kAtOnce)
+        for (int i = 0; i < kAtOnce; ++i)
+            if (k + i < end) entry[i] = job.order[k + i];
+        DC2_UNROLL(kAtOnce)
+        for (int i = 0; i < kAtOnce; ++i)
+            if (k + i < end) x[i] = values[entry[i].row * job.X.row_step];
         DC2_UNROLL(kAtOnce)
         for (int i = 0; i < kAtOnce; ++i) {
-            if (id[i] != held) {
-                if (held >= 0) {
-                    double* total = job.totals + held * columns + column;
-                    if (coarse_sum != 0) add_to(total, coarse_sum);
-                    if (fine_sum != 0) add_to(total + job.signatures * columns, fine_sum);
-                    if (column == width + 1 && count != 0) add_to(job.counts + held, count);
-                }
-                held = id[i];
-                if (held < 0) return;
-                coarse_sum = fine_sum = 0;
-                count = 0;
-                centre = column < width ? double(job.centres[held * job.step + place_in_point(column)]) : 0.0;
+            if (k + i >= end) break;
+            if (entry[i].id != held) {
+                if (held >= 0) put_down(k + i);
+                held = entry[i].id;
+                first = k + i;
+                centre = double(centres[Index(held) * width]);
             }
-            const double off = term[i] - centre;
-            const double coarse = on_grid(off, coarse_magic);
-            const double fine = on_grid(off - coarse, fine_magic);
-            coarse_sum += job.weights == nullptr ? coarse : weight[i] * coarse;
-            fine_sum += job.weights == nullptr ? fine : weight[i] * fine;
-            count += weight[i] > 0;
+            const double off = double(x[i]) - centre;
+            const double with_magic = off + coarse_magic;
+            coarse.add(with_magic);
+            fine.add((off - (with_magic - coarse_magic)) + fine_magic);
+        }
+    }
+    put_down(end);
+}
+
+// Thirty-two threads have as many columns, or as many as there are: what they read lies together.
+template <class T>
+DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
+    const Index columns = width_of(job.X), runs = (job.rows + job.run - 1) / job.run;
+    DC2_THREADS(block, t) {
+        for (Index at = block.number * block.threads + t; at < runs * columns; at += block.blocks * block.threads)
+            add_up_column(job, at / columns, int(at % columns));
+    }
+}
+
+// Squared distances and weights, and how many rows there are: one thread to a run of rows.
+template <class T>
+DC2_FUNCTION void add_squares(const SumJob<T>& job, const Block& block) {
+    const Index width = width_of(job.X), runs = (job.rows + job.run - 1) / job.run;
+    DC2_THREADS(block, t) {
+        for (Index run = block.number * block.threads + t; run < runs; run += block.blocks * block.threads) {
+            const Index begin = run * job.run, end = begin + job.run < job.rows ? begin + job.run : job.rows;
+            for (Index first = begin, stop; first < end; first = stop) {
+                const Id id = job.order[first].id;
+                Hash count = 0;
+                for (stop = first; stop < end && job.order[stop].id == id; ++stop)
+                    count += job.weights == nullptr || job.weights[job.order[stop].row] > 0;
+                add_terms(job, first, stop, width, [&](Index row) { return job.squares[row]; });
+                add_terms(job, first, stop, width + 1, [&](Index) { return 1.0; });
+                add_to(job.counts + id, count);
+            }
         }
     }
 }
 
-// Thirty-two threads to a run of rows and as many columns: what they read lies together.
-template <class T>
-DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
-    constexpr Index kTogether = 32;
-    const Index columns = width_of(job.X) + 2, wide = (columns + kTogether - 1) / kTogether * kTogether;
-    const Index runs = (job.rows + job.run - 1) / job.run;
-    DC2_THREADS(block, t) {
-        for (Index at = block.number * block.threads + t; at < runs * wide; at += block.blocks * block.threads)
-            if (at % wide < columns) add_up_run(job, at / wide, at % wide);
-    }
-}
+// --- hashes and scaling ------------------------------------------------------------------------------------------------
 
 struct HashJob {
     Hash seed, start, count, limit;
@@ -279,14 +472,24 @@ using namespace dc2::device;
 
 DC2_FUNCTION Block own_block() { return {Index(blockIdx.x), Index(gridDim.x), int(blockDim.x)}; }
 
+extern __shared__ double shared_memory[];
+
 extern "C" __global__ void __launch_bounds__(256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
     scan_rows(*job, own_block());
 }
+#if DC2_WIDTH * DC2_REAL_BYTES <= 256
+extern "C" __global__ void __launch_bounds__(DC2_WIDTH * DC2_REAL_BYTES <= 80 ? 1024 : 256)
+    route_rows_kernel(const RouteJob<DC2_REAL>* job) {
+    route_rows(*job, own_block(), reinterpret_cast<DC2_REAL*>(shared_memory));
+}
+#endif
 extern "C" __global__ void sort_tile_kernel(const SortJob* job) {
-    extern __shared__ int memory[];
-    sort_tile(*job, own_block(), memory, memory + job->bins);
+    int* bins = reinterpret_cast<int*>(shared_memory);
+    int* sums = bins + job->bins;
+    sort_tile(*job, own_block(), bins, sums, reinterpret_cast<unsigned short*>(sums + 2 * blockDim.x));
 }
 extern "C" __global__ void add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
+extern "C" __global__ void add_squares_kernel(const SumJob<DC2_REAL>* job) { add_squares(*job, own_block()); }
 extern "C" __global__ void hash_rows_kernel(const HashJob* job) { hash_rows(*job, own_block()); }
 extern "C" __global__ void scale_rows_kernel(const ScaleJob<DC2_REAL>* job) { scale_rows(*job, own_block()); }
 

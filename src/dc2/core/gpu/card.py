@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,9 +51,9 @@ class Card:
         host: NDArray[Any] = self.xp.asnumpy(array)
         return host
 
-    def blocks_for(self, threads_wanted: int, threads: int) -> int:
-        """Return how many blocks do some work; each thread may come back for more."""
-        return max(1, min(-(-threads_wanted // threads), 64 * self.processors))
+    def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
+        """Return how many blocks do some work, at most so many for each processor; threads come back for more."""
+        return max(1, min(-(-threads_wanted // threads), most_each * self.processors))
 
     def launch(
         self,
@@ -76,19 +79,40 @@ class Card:
         shared : int
             Bytes that the threads of a block share.
         """
-        compiled = self._kernel(kernel, dtype, width)
+        start = self._kernel(kernel, dtype, width)
         if shared > SHARED_BYTES:
-            compiled.max_dynamic_shared_size_bytes = shared
-        compiled((blocks,), (threads,), (self.array(_record(job)),), shared_mem=shared)
+            start.max_dynamic_shared_size_bytes = shared
+        start((blocks,), (threads,), (self.array(_record(job)),), shared_mem=shared)
 
     def _kernel(self, name: str, dtype: np.dtype[Any], width: int) -> Any:
         key = (name, dtype.name, width)
         if key not in self._kernels:
-            real = {4: "float", 8: "double"}[dtype.itemsize]
-            options = ("--std=c++17", "--fmad=false", f"-DDC2_REAL={real}", f"-DDC2_WIDTH={width}")
-            module = self.xp.RawModule(code=kernel_code(), options=options)
+            module = self.xp.RawModule(path=str(compiled(self.xp, dtype, width)))
             self._kernels[key] = module.get_function(f"{name}_kernel")
         return self._kernels[key]
+
+    def new_stream(self) -> Any:
+        """Return a stream of work that goes on beside the other."""
+        return self.xp.cuda.Stream(non_blocking=True)
+
+    def fetchable(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return memory of the host that the card can read by itself."""
+        import cupyx
+
+        pinned: NDArray[Any] = cupyx.empty_pinned((size,), dtype)
+        return pinned
+
+    def fetch(self, fetchable: NDArray[Any], on_card: Any, stream: Any) -> None:
+        """Start a copy to the card; it goes on by itself."""
+        on_card.set(fetchable, stream=stream)
+
+    def wait_for(self, stream: Any) -> None:
+        """Let work that is started from now on wait for what a stream has been given."""
+        self.xp.cuda.get_current_stream().wait_event(stream.record())
+
+    def finish(self) -> None:
+        """Wait until all work is done."""
+        self.xp.cuda.get_current_stream().synchronize()
 
     @contextmanager
     def use(self) -> Iterator[None]:
@@ -106,6 +130,33 @@ class Card:
             ) from error
         except cuda.runtime.CUDARuntimeError as error:
             raise DeviceError(f"CUDA device {self.number} failed: {error}.") from error
+
+
+def compiled(xp: Any, dtype: np.dtype[Any], width: int) -> Path:
+    """Return the file that holds the kernels for rows of some dtype and width; made when first asked for.
+
+    CuPy's own way to compile flushes numbers next to zero to zero, so only its compiler is used, and its folder.
+    """
+    compiler = xp.cuda.compiler
+    real = {4: "float", 8: "double"}[dtype.itemsize]
+    names = (f"-DDC2_REAL={real}", f"-DDC2_REAL_BYTES={dtype.itemsize}", f"-DDC2_WIDTH={width}")
+    options = ("--std=c++17", "--fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", *names)
+    facts = (
+        kernel_code(),
+        *options,
+        xp.cuda.Device().compute_capability,
+        *map(str, xp.cuda.nvrtc.getVersion()),
+    )
+    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()
+    folder = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser()
+    file = folder / f"dc2-{digest[:32]}.cubin"
+    if not file.exists():
+        binary, _ = compiler.compile_using_nvrtc(kernel_code(), options)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as unfinished:
+            unfinished.write(binary)
+        os.replace(unfinished.name, file)
+    return file
 
 
 def _record(job: Sequence[Any]) -> NDArray[np.uint64]:

@@ -9,6 +9,7 @@
 #define DC2_UNROLL(times) DC2_PRAGMA(unroll times)
 #else
 #include <cmath>
+#include <cstring>
 #define DC2_FUNCTION inline
 #define DC2_UNROLL(times)
 #endif
@@ -50,6 +51,7 @@ DC2_FUNCTION void add_to(double* total, double term) { atomicAdd(total, term); }
 DC2_FUNCTION void add_to(Hash* total, Hash term) { atomicAdd(total, term); }
 DC2_FUNCTION int add_and_return_before(int* total, int term) { return atomicAdd(total, term); }
 DC2_FUNCTION void lower_to(Hash* value, Hash other) { atomicMin(value, other); }
+DC2_FUNCTION Hash bits_of(double value) { return __double_as_longlong(value); }
 #else
 DC2_FUNCTION float root(float value) { return std::sqrt(value); }
 DC2_FUNCTION double root(double value) { return std::sqrt(value); }
@@ -63,6 +65,11 @@ DC2_FUNCTION int add_and_return_before(int* total, int term) {
     return before;
 }
 DC2_FUNCTION void lower_to(Hash* value, Hash other) { *value = other < *value ? other : *value; }
+DC2_FUNCTION Hash bits_of(double value) {
+    Hash bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
 #endif
 
 // --- eight lanes ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.core.gpu import scan
+from dc2.core.gpu.card import Card
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["ColumnScaling", "DeviceRows"]
@@ -55,7 +56,7 @@ class DeviceRows:
         What is to be done to the rows first.
     """
 
-    card: Any
+    card: Card
     X: Any
     dtype: np.dtype[Any]
     form: Callable[[Any], Any]
@@ -82,6 +83,10 @@ class DeviceRows:
         """Return the numbers of the rows whose hash is at most `limit`; the first row has the number `start`."""
         with self.card.use():
             return scan.sample_rows(self.card, seed, start, start + len(self), limit)
+
+    def part(self, start: int, stop: int) -> DeviceRows:
+        """Return consecutive rows."""
+        return replace(self, X=self.X[start:stop])
 
     def astype(self, dtype: np.dtype[Any], copy: bool = False) -> DeviceRows:
         """Return the same rows, to be worked on as another dtype."""

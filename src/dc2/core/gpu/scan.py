@@ -18,7 +18,10 @@ PIECE_ROWS = 2**26  # rows at a time: what is kept for each of them is 20 bytes
 COPIED_BYTES = 2**30  # at a time, where rows are scaled first
 RUN_ROWS = 256  # rows that a thread adds up, one column of them
 TILE_THREADS = 1024
+MOST_TILE_ROWS = 2**16
 ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
+HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these two as well
+HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
 NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
 
 
@@ -53,7 +56,8 @@ def scan(
     for start in range(0, len(X), step):
         piece = slice(start, start + step)
         rows = X[piece] if taken is None else taken(X[piece], start)
-        out = FoundOut(*(None if array is None else array[piece] for array in found))
+        parts: list[Any] = [None if array is None else array[piece] for array in found]
+        out = FoundOut(*parts)
         job.piece(rows, None if weights is None else weights[piece], out, bad)
     job.bring_sums()
     return int(card.asnumpy(bad)[0])
@@ -74,9 +78,15 @@ class _Scan:
         self.card, self.sums = card, sums
         self.dtype, self.width = tree.directions.dtype, tree.directions.shape[1]
         self.nodes, self.signatures = len(tree.thresholds), len(centres.points)
-        self.directions = self._points(tree.directions if self.nodes else np.zeros((1, self.width), self.dtype))
+        self.directions = self._points(
+            tree.directions if self.nodes else np.zeros((1, self.width), self.dtype)
+        )
         self.thresholds, self.children = card.array(tree.thresholds), card.array(tree.children)
         self.centres = self._points(centres.points)
+        self.held_by_one = self.width * self.dtype.itemsize <= HELD_BYTES
+        if self.held_by_one:
+            self.plain_directions = self._plain_points(tree.directions)
+            self.plain_centres = self._plain_points(centres.points)
         self.shortlist = self.gaps = None
         self.candidates = 0
         if centres.shortlist is not None:
@@ -88,6 +98,7 @@ class _Scan:
             self.magic = card.array(sums.magic)
             self.counts = card.xp.zeros(sums.counts.shape, np.uint64)
             self.totals = card.xp.zeros(sums.totals.shape, np.float64)
+            self.sum_centres = card.array(centres.points)
 
     def piece(self, X: Any, weights: NDArray[np.float64] | None, found: FoundOut, bad: Any) -> None:
         """Work on some rows."""
@@ -96,14 +107,14 @@ class _Scan:
             return
         ids = xp.empty(rows, np.int32) if found.ids is None else found.ids
         squares = None if self.sums is None else xp.empty(rows, np.float64)
-        if self.shortlist is not None and self.width > NARROW and self._can_sort:
-            # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
-            leaves = xp.empty(rows, np.int32)
-            self._find(X, bad, leaves, walking=False)
-            order, _ = self._sorted(leaves)
-            self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
+        if self.shortlist is None:
+            self._route(X, bad, ids, squares)
         else:
-            self._find(X, bad, ids, squares, found)
+            leaves = xp.empty(rows, np.int32)
+            self._route(X, bad, leaves)
+            # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
+            order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
+            self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
         if self.sums is not None:
             self._add_up(X, weights, ids, squares)
 
@@ -112,6 +123,23 @@ class _Scan:
         if self.sums is not None:
             np.add(self.sums.counts, self.card.asnumpy(self.counts).astype(np.int64), out=self.sums.counts)
             np.add(self.sums.totals, self.card.asnumpy(self.totals), out=self.sums.totals)
+
+    def _route(self, X: Any, bad: Any, ids: Any, squares: Any = None) -> None:
+        """Find the leaf of each row."""
+        if not self.held_by_one:
+            self._find(X, bad, ids, squares, walking=False)
+            return
+        step, size = self.plain_directions.step, self.dtype.itemsize
+        threads = 1024 if self.width * size <= HELD_BY_MANY_BYTES else 256
+        for_rows = threads * (self.width | 1) * size
+        near_nodes = min(max(self.nodes, 1), (self.card.shared_bytes - for_rows) // (step * size))
+        job = [
+            *strided(X), len(X), self.plain_directions.data, self.thresholds, self.children, self.nodes, step,
+            near_nodes, self.plain_centres.data, ids, squares, bad,
+        ]  # fmt: skip
+        blocks = self.card.blocks_for(len(X), threads, most_each=2)
+        shared = near_nodes * step * size + for_rows
+        self.card.launch("route_rows", self.dtype, self.width, job, blocks, threads, shared)
 
     def _find(
         self,
@@ -138,38 +166,53 @@ class _Scan:
         self._launch("scan_rows", job, len(X) * LANES)
 
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
-        order, keys = self._sorted(ids) if self._can_sort else (None, ids)
+        order = self._sorted(ids) if self._can_sort else self._unsorted(ids)
         job = [
-            *strided(X), len(X), RUN_ROWS, self.centres.data, self.centres.step, order, keys, squares,
+            *strided(X), len(X), RUN_ROWS, self.sum_centres, order, squares,
             None if weights is None else self.card.array(weights),
             self.magic, self.counts, self.totals, self.signatures,
         ]  # fmt: skip
-        columns = -(-(self.width + 2) // 32) * 32
-        self._launch("add_up", job, -(-len(X) // RUN_ROWS) * columns)
+        runs = -(-len(X) // RUN_ROWS)
+        self._launch("add_up", job, runs * self.width)
+        self._launch("add_squares", job, runs)
 
-    def _sorted(self, ids: Any) -> tuple[Any, Any]:
-        """Return rows in the order of their ids, tile by tile, and the ids in that order."""
+    def _sorted(self, ids: Any) -> Any:
+        """Return rows and their ids, tile by tile in the order of the ids."""
         rows, several = len(ids), 2 * self.card.processors
         tile = min(max(rows // (4 * several), ROWS_PER_BIN * self.signatures), -(-rows // several))
-        tile = max(tile, TILE_THREADS)
-        order, keys = self.card.xp.empty(rows, np.int32), self.card.xp.empty(rows, np.int32)
-        job = [ids, rows, tile, self.signatures, order, keys]
-        self.card.launch(
-            "sort_tile", self.dtype, self.width, job, -(-rows // tile), TILE_THREADS, self._sort_bytes
-        )
-        return order, keys
+        tile = min(max(tile, TILE_THREADS), self._most_tile_rows)
+        order = self.card.xp.empty((rows, 2), np.int32)
+        job = [ids, rows, tile, self.signatures, order]
+        shared = 4 * (self.signatures + 2 * TILE_THREADS) + 2 * tile
+        self.card.launch("sort_tile", self.dtype, self.width, job, -(-rows // tile), TILE_THREADS, shared)
+        return order
+
+    def _unsorted(self, ids: Any) -> Any:
+        """Return rows and their ids as they come."""
+        order = self.card.xp.empty((len(ids), 2), np.int32)
+        order[:, 0] = self.card.xp.arange(len(ids), dtype=np.int32)
+        order[:, 1] = ids
+        return order
 
     @property
-    def _sort_bytes(self) -> int:
-        return 4 * (self.signatures + 2 * TILE_THREADS)
+    def _most_tile_rows(self) -> int:
+        return min(MOST_TILE_ROWS, (self.card.shared_bytes - 4 * (self.signatures + 2 * TILE_THREADS)) // 2)
 
     @property
     def _can_sort(self) -> bool:
-        return bool(self._sort_bytes <= self.card.shared_bytes)
+        return self._most_tile_rows >= TILE_THREADS
 
     def _launch(self, kernel: str, job: list[Any], threads_wanted: int) -> None:
         blocks = self.card.blocks_for(threads_wanted, 256)
         self.card.launch(kernel, self.dtype, self.width, job, blocks)
+
+    def _plain_points(self, points: NDArray[Any]) -> _Points:
+        """Return points with their columns in order, at steps of an odd number of sixteen bytes."""
+        parts = 16 // points.itemsize
+        step = (-(-points.shape[1] // parts) | 1) * parts
+        padded = np.zeros((max(len(points), 1), step), points.dtype)
+        padded[: len(points), : points.shape[1]] = points
+        return _Points(self.card.array(padded), step)
 
     def _points(self, points: NDArray[Any]) -> _Points:
         laid = _in_lanes(points)
@@ -209,7 +252,8 @@ def sample_rows(card: Any, seed: int, start: int, stop: int, limit: int) -> NDAr
     """Return the rows of start..stop-1 whose hash is at most `limit`, ascending, on the host."""
     is_sampled = card.xp.empty(max(stop - start, 0), np.uint8)
     _hash(card, [seed, start, len(is_sampled), limit, is_sampled, None], len(is_sampled))
-    return start + card.asnumpy(card.xp.flatnonzero(is_sampled)).astype(np.int64)
+    places: NDArray[np.int64] = card.asnumpy(card.xp.flatnonzero(is_sampled)).astype(np.int64)
+    return start + places
 
 
 def _hash(card: Any, job: list[Any], count: int) -> None:
