@@ -20,7 +20,7 @@ bool run_for(const std::string& kernel, const void* job, const Block& block) {
         scan_rows(*static_cast<const ScanJob<T>*>(job), block);
     } else if (kernel == "route_rows") {
         const RouteJob<T>& route = *static_cast<const RouteJob<T>*>(job);
-        std::vector<Sixteen<T>> memory(route.near_nodes * route.step + block.threads * (route.X.width + 1));
+        std::vector<Sixteen<T>> memory(route.near_nodes * (route.step + 3) + block.threads * (route.X.width + 1));
         route_rows(route, block, memory.data()->part);
     } else if (kernel == "add_up") {
         add_up(*static_cast<const SumJob<T>*>(job), block);

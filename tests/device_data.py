@@ -22,6 +22,7 @@ class HostCard:
     def __init__(self, processors: int = 1, most_blocks: int = 10**6, shared_bytes: int = 2**20) -> None:
         self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
         self.launched: list[str] = []
+        self.buffers: list[Any] = []
         self._twin = pytest.importorskip("device_twin")
 
     def array(self, host: NDArray[Any]) -> NDArray[Any]:

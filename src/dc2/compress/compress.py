@@ -165,7 +165,7 @@ def add_up(
             ids_on_card.append(block_ids)
         elif ids is not None:
             ids[block.start : block.stop] = block_ids
-        return sums, len(block.X)
+        return sums, block.n_rows
 
     for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
         total.add(sums)

@@ -134,34 +134,52 @@ DC2_FUNCTION double narrow_square(const T (&x)[kMostNarrow], const T* point, int
     return folded(lane);
 }
 
+// Nodes in shared memory.
 template <class T>
-DC2_FUNCTION void route_row(const RouteJob<T>& job, const T (&x)[kMostNarrow], Index row, const T* near) {
-    const int width = width_of(job.X), step = int(job.step), near_nodes = int(job.near_nodes);
-    T projection = narrow_dot(x, near, width);
-    Id node = ~0;
-    bool finite = projection == T(0);
-    if (job.nodes > 0) {
-        finite = is_finite(projection);
-        node = job.children[projection <= job.thresholds[0] ? 0 : 1];
+struct NearNodes {
+    T* directions;
+    T* thresholds;
+    Id* children;
+    int count;
+};
+
+template <class T>
+DC2_FUNCTION void route_row(const RouteJob<T>& job, const T (&x)[kMostNarrow], Index row, const NearNodes<T>& near) {
+    const int width = width_of(job.X), step = int(job.step);
+    bool finite = true;
+    Id node = 0;
+    if (job.nodes == 0) {
+        finite = narrow_dot(x, near.directions, width) == T(0);
+        node = ~0;
     }
     while (node >= 0) {
-        projection = node < near_nodes ? narrow_dot(x, near + node * step, width)
-                                       : narrow_dot(x, job.directions + Index(node) * step, width);
-        node = job.children[2 * node + (projection <= job.thresholds[node] ? 0 : 1)];
+        if (node < near.count) {
+            const T projection = narrow_dot(x, near.directions + node * step, width);
+            if (node == 0) finite = is_finite(projection);
+            node = near.children[2 * node + (projection <= near.thresholds[node] ? 0 : 1)];
+        } else {
+            const T projection = narrow_dot(x, job.directions + Index(node) * step, width);
+            node = job.children[2 * node + (projection <= job.thresholds[node] ? 0 : 1)];
+        }
     }
     job.ids[row] = ~node;
     if (job.squares != nullptr) job.squares[row] = narrow_square(x, job.centres + Index(~node) * step, width);
     if (!finite) add_to(job.bad, Hash(1));
 }
 
-// `near`: shared memory for job.near_nodes * job.step numbers, and then for a row of each thread.
+// `memory`: shared, for the directions, thresholds and children of job.near_nodes nodes and a row of each thread.
 template <class T>
-DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* near) {
+DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* memory) {
     const int width = width_of(job.X), own_step = width | 1;  // odd: threads read from different banks
-    T* rows = near + job.near_nodes * job.step;
+    const int count_near = int(job.near_nodes);
+    T* const thresholds = memory + count_near * job.step;
+    T* const rows = thresholds + count_near;
+    const NearNodes<T> near = {memory, thresholds, reinterpret_cast<Id*>(rows + block.threads * own_step), count_near};
     const bool together = job.X.column_step == 1 && job.X.row_step == width;
     DC2_THREADS(block, t) {
-        for (int i = t; i < job.near_nodes * job.step; i += block.threads) near[i] = job.directions[i];
+        for (int i = t; i < count_near * job.step; i += block.threads) near.directions[i] = job.directions[i];
+        for (int i = t; i < count_near && i < job.nodes; i += block.threads) near.thresholds[i] = job.thresholds[i];
+        for (int i = t; i < 2 * count_near && i < 2 * job.nodes; i += block.threads) near.children[i] = job.children[i];
     }
     DC2_BARRIER();
     for (Index base = block.number * block.threads; base < job.rows; base += block.blocks * block.threads) {
@@ -276,38 +294,42 @@ DC2_FUNCTION void add_to_totals(const SumJob<T>& job, Id id, Index column, doubl
     if (fine != 0) add_to(total + job.signatures * columns, fine);
 }
 
-// Adds terms of rows that belong to one id: term(row) is the number of a row.
-template <class T, class Term>
-DC2_FUNCTION void add_terms(const SumJob<T>& job, Index begin, Index end, Index column, Term&& term) {
+// Adds one column of rows that belong to one id, one after the other.
+template <class T>
+DC2_FUNCTION void add_in_turn(const SumJob<T>& job, const Entry* order, int count, int column, double centre) {
     const double coarse_magic = job.magic[column], fine_magic = job.magic[width_of(job.X) + 2 + column];
     double coarse_sum = 0, fine_sum = 0;
-    for (Index k = begin; k < end; ++k) {
-        const Index row = job.order[k].row;
-        const double value = term(row), weight = job.weights == nullptr ? 1.0 : job.weights[row];
-        const double coarse = on_grid(value, coarse_magic), fine = on_grid(value - coarse, fine_magic);
+    for (int k = 0; k < count; ++k) {
+        const Index row = order[k].row;
+        const double weight = job.weights == nullptr ? 1.0 : job.weights[row];
+        const double off = double(job.X.data[row * job.X.row_step + column * job.X.column_step]) - centre;
+        const double coarse = on_grid(off, coarse_magic), fine = on_grid(off - coarse, fine_magic);
         coarse_sum += weight * coarse;
         fine_sum += weight * fine;
     }
-    add_to_totals(job, job.order[begin].id, column, coarse_sum, fine_sum);
+    add_to_totals(job, order[0].id, column, coarse_sum, fine_sum);
 }
 
 // How many steps of its grid a number is: the sum with the grid's magic number has that in its last bits. Whole numbers
 // are added faster than rounded ones.
 struct Steps {
-    Hash magic_bits;
-    double step;
+    const double magic;
     Hash sum;
-    Hash wild;  // bits that only numbers too large for this have
-    DC2_FUNCTION explicit Steps(double magic)
-        : magic_bits(bits_of(magic)), step(magic / 1.5 * 0x1p-52), sum(0), wild(0) {}
+    unsigned wild;  // bits that only numbers too large for this have
+    DC2_FUNCTION explicit Steps(double magic_of_grid) : magic(magic_of_grid), sum(0), wild(0) {}
     DC2_FUNCTION void add(double with_magic) {
         const Hash bits = bits_of(with_magic);
         sum += bits;
-        wild |= bits ^ magic_bits;
+        wild |= unsigned(bits >> 32) ^ unsigned(bits_of(magic) >> 32);
     }
-    DC2_FUNCTION bool is_sound() const { return wild >> 52 == 0; }
-    DC2_FUNCTION double total(Index count) const { return double((long long)(sum - Hash(count) * magic_bits)) * step; }
-    DC2_FUNCTION void clear() { sum = wild = 0; }
+    DC2_FUNCTION bool is_sound() const { return wild >> 20 == 0; }
+    DC2_FUNCTION double total(int count) const {
+        return double((long long)(sum - Hash(count) * bits_of(magic))) * (magic / 1.5 * 0x1p-52);
+    }
+    DC2_FUNCTION void clear() {
+        sum = 0;
+        wild = 0;
+    }
 };
 
 // Sums of one column over a run of rows: exact, so that it does not matter who adds first.
@@ -315,49 +337,44 @@ template <class T>
 DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
     constexpr int kAtOnce = 8;  // rows that are read before the first is added
     const int width = width_of(job.X);
-    const Index begin = run * job.run, end = begin + job.run < job.rows ? begin + job.run : job.rows;
-    const double coarse_magic = job.magic[column], fine_magic = job.magic[width + 2 + column];
-    const T* values = job.X.data + column * job.X.column_step;
-    const T* centres = job.centres + column;
-    Steps coarse(coarse_magic), fine(fine_magic);
-    Id held = -1;
-    Index first = begin;
-    double centre = 0;
-    const auto put_down = [&](Index stop) {
-        if (coarse.is_sound() && fine.is_sound() && job.weights == nullptr) {
-            add_to_totals(job, held, column, coarse.total(stop - first), fine.total(stop - first));
-        } else {
-            add_terms(job, first, stop, column,
-                      [&](Index row) { return double(values[row * job.X.row_step]) - centre; });
-        }
-        coarse.clear();
-        fine.clear();
-    };
-    for (Index k = begin; k < end; k += kAtOnce) {
+    const Entry* const order = job.order + run * job.run;
+    const Index left = job.rows - run * job.run;
+    const int count = int(left < job.run ? left : job.run);
+    const T* const values = job.X.data + column * job.X.column_step;
+    Steps coarse(job.magic[column]), fine(job.magic[width + 2 + column]);
+    Id held = order[0].id;
+    int first = 0;
+    double centre = double(job.centres[Index(held) * width + column]);
+    for (int k = 0; k < count; k += kAtOnce) {
         Entry entry[kAtOnce];
         T x[kAtOnce];
         DC2_UNROLL(kAtOnce)
-        for (int i = 0; i < kAtOnce; ++i)
-            if (k + i < end) entry[i] = job.order[k + i];
+        for (int i = 0; i < kAtOnce; ++i) entry[i] = order[k + i < count ? k + i : count - 1];
         DC2_UNROLL(kAtOnce)
-        for (int i = 0; i < kAtOnce; ++i)
-            if (k + i < end) x[i] = values[entry[i].row * job.X.row_step];
-        DC2_UNROLL(kAtOnce)
-        for (int i = 0; i < kAtOnce; ++i) {
-            if (k + i >= end) break;
-            if (entry[i].id != held) {
-                if (held >= 0) put_down(k + i);
+        for (int i = 0; i < kAtOnce; ++i) x[i] = values[entry[i].row * job.X.row_step];
+        DC2_UNROLL(kAtOnce + 1)
+        for (int i = 0; i <= kAtOnce; ++i) {
+            const bool is_last = k + i == count;
+            if (is_last || (i < kAtOnce && entry[i].id != held)) {
+                if (coarse.is_sound() && fine.is_sound() && job.weights == nullptr) {
+                    add_to_totals(job, held, column, coarse.total(k + i - first), fine.total(k + i - first));
+                } else {
+                    add_in_turn(job, order + first, k + i - first, column, centre);
+                }
+                if (is_last) return;
+                coarse.clear();
+                fine.clear();
                 held = entry[i].id;
                 first = k + i;
-                centre = double(centres[Index(held) * width]);
+                centre = double(job.centres[Index(held) * width + column]);
             }
+            if (i == kAtOnce) break;
             const double off = double(x[i]) - centre;
-            const double with_magic = off + coarse_magic;
+            const double with_magic = off + coarse.magic;
             coarse.add(with_magic);
-            fine.add((off - (with_magic - coarse_magic)) + fine_magic);
+            fine.add((off - (with_magic - coarse.magic)) + fine.magic);
         }
     }
-    put_down(end);
 }
 
 // Thirty-two threads have as many columns, or as many as there are: what they read lies together.
@@ -370,23 +387,41 @@ DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
     }
 }
 
-// Squared distances and weights, and how many rows there are: one thread to a run of rows.
+// Squared distances, weights and numbers of rows over a run of rows.
+template <class T>
+DC2_FUNCTION void add_squares_of(const SumJob<T>& job, Index begin, Index end) {
+    const Index width = width_of(job.X), columns = width + 2;
+    const double coarse_magic = job.magic[width], fine_magic = job.magic[columns + width];
+    const double unit = on_grid(1.0, job.magic[width + 1]);
+    const double rest = on_grid(1.0 - unit, job.magic[columns + width + 1]);
+    double coarse_sum = 0, fine_sum = 0, unit_sum = 0, rest_sum = 0;
+    Hash count = 0;
+    for (Index k = begin; k < end; ++k) {
+        const Entry entry = job.order[k];
+        const double weight = job.weights == nullptr ? 1.0 : job.weights[entry.row], value = job.squares[entry.row];
+        const double coarse = on_grid(value, coarse_magic), fine = on_grid(value - coarse, fine_magic);
+        coarse_sum += weight * coarse;
+        fine_sum += weight * fine;
+        unit_sum += weight * unit;
+        rest_sum += weight * rest;
+        count += weight > 0;
+        if (k + 1 < end && job.order[k + 1].id == entry.id) continue;
+        add_to_totals(job, entry.id, width, coarse_sum, fine_sum);
+        add_to_totals(job, entry.id, width + 1, unit_sum, rest_sum);
+        add_to(job.counts + entry.id, count);
+        coarse_sum = fine_sum = unit_sum = rest_sum = 0;
+        count = 0;
+    }
+}
+
+// One thread to a run of rows.
 template <class T>
 DC2_FUNCTION void add_squares(const SumJob<T>& job, const Block& block) {
-    const Index width = width_of(job.X), runs = (job.rows + job.run - 1) / job.run;
+    constexpr Index kRun = 64;
+    const Index runs = (job.rows + kRun - 1) / kRun;
     DC2_THREADS(block, t) {
-        for (Index run = block.number * block.threads + t; run < runs; run += block.blocks * block.threads) {
-            const Index begin = run * job.run, end = begin + job.run < job.rows ? begin + job.run : job.rows;
-            for (Index first = begin, stop; first < end; first = stop) {
-                const Id id = job.order[first].id;
-                Hash count = 0;
-                for (stop = first; stop < end && job.order[stop].id == id; ++stop)
-                    count += job.weights == nullptr || job.weights[job.order[stop].row] > 0;
-                add_terms(job, first, stop, width, [&](Index row) { return job.squares[row]; });
-                add_terms(job, first, stop, width + 1, [&](Index) { return 1.0; });
-                add_to(job.counts + id, count);
-            }
-        }
+        for (Index run = block.number * block.threads + t; run < runs; run += block.blocks * block.threads)
+            add_squares_of(job, run * kRun, (run + 1) * kRun < job.rows ? (run + 1) * kRun : job.rows);
     }
 }
 
@@ -474,7 +509,8 @@ DC2_FUNCTION Block own_block() { return {Index(blockIdx.x), Index(gridDim.x), in
 
 extern __shared__ double shared_memory[];
 
-extern "C" __global__ void __launch_bounds__(256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
+constexpr bool kManyHeld = kHeld && kChunks * sizeof(DC2_REAL) > 64 * 4;  // registers for 384 threads then
+extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
     scan_rows(*job, own_block());
 }
 #if DC2_WIDTH * DC2_REAL_BYTES <= 256
@@ -488,7 +524,7 @@ extern "C" __global__ void sort_tile_kernel(const SortJob* job) {
     int* sums = bins + job->bins;
     sort_tile(*job, own_block(), bins, sums, reinterpret_cast<unsigned short*>(sums + 2 * blockDim.x));
 }
-extern "C" __global__ void add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
+extern "C" __global__ void __launch_bounds__(256, 3) add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
 extern "C" __global__ void add_squares_kernel(const SumJob<DC2_REAL>* job) { add_squares(*job, own_block()); }
 extern "C" __global__ void hash_rows_kernel(const HashJob* job) { hash_rows(*job, own_block()); }
 extern "C" __global__ void scale_rows_kernel(const ScaleJob<DC2_REAL>* job) { scale_rows(*job, own_block()); }

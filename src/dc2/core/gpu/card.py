@@ -33,6 +33,8 @@ class Card:
         How many multiprocessors it has.
     shared_bytes : int
         How much memory the threads of a block may share.
+    buffers : list
+        Memory by which rows were sent here, for the next time.
     """
 
     def __init__(self, xp: Any, number: int) -> None:
@@ -40,6 +42,7 @@ class Card:
         attributes = xp.cuda.Device(number).attributes
         self.processors = int(attributes["MultiProcessorCount"])
         self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        self.buffers: list[Any] = []
         self._kernels: dict[tuple[str, str, int], Any] = {}
 
     def array(self, host: NDArray[Any]) -> Any:

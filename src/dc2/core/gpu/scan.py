@@ -17,6 +17,8 @@ LANES, CHUNKS = 8, 4  # points stand in groups of four chunks of eight columns: 
 PIECE_ROWS = 2**26  # rows at a time: what is kept for each of them is 20 bytes
 COPIED_BYTES = 2**30  # at a time, where rows are scaled first
 RUN_ROWS = 256  # rows that a thread adds up, one column of them
+SQUARE_ROWS = 64  # rows whose squared distances a thread adds up
+MANY_HELD_BYTES, MOST_HELD_BYTES = 256, 384  # of a wide row, by each of eight threads
 TILE_THREADS = 1024
 MOST_TILE_ROWS = 2**16
 ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
@@ -131,14 +133,14 @@ class _Scan:
             return
         step, size = self.plain_directions.step, self.dtype.itemsize
         threads = 1024 if self.width * size <= HELD_BY_MANY_BYTES else 256
-        for_rows = threads * (self.width | 1) * size
-        near_nodes = min(max(self.nodes, 1), (self.card.shared_bytes - for_rows) // (step * size))
+        for_rows, for_node = threads * (self.width | 1) * size, (step + 1) * size + 8
+        near_nodes = min(max(self.nodes, 1), (self.card.shared_bytes - for_rows) // for_node)
         job = [
             *strided(X), len(X), self.plain_directions.data, self.thresholds, self.children, self.nodes, step,
             near_nodes, self.plain_centres.data, ids, squares, bad,
         ]  # fmt: skip
         blocks = self.card.blocks_for(len(X), threads, most_each=2)
-        shared = near_nodes * step * size + for_rows
+        shared = near_nodes * for_node + for_rows
         self.card.launch("route_rows", self.dtype, self.width, job, blocks, threads, shared)
 
     def _find(
@@ -163,7 +165,10 @@ class _Scan:
             self.centres.data, shortlist, self.gaps, self.candidates, -(-self.candidates // 4) * 4, self.centres.step,
             order, leaves, ids, squares, near_ids, near_squared, few, bad,
         ]  # fmt: skip
-        self._launch("scan_rows", job, len(X) * LANES)
+        held = -(-self.width // LANES) * self.dtype.itemsize  # by each thread
+        self._launch(
+            "scan_rows", job, len(X) * LANES, 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        )
 
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
         order = self._sorted(ids) if self._can_sort else self._unsorted(ids)
@@ -174,7 +179,7 @@ class _Scan:
         ]  # fmt: skip
         runs = -(-len(X) // RUN_ROWS)
         self._launch("add_up", job, runs * self.width)
-        self._launch("add_squares", job, runs)
+        self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
 
     def _sorted(self, ids: Any) -> Any:
         """Return rows and their ids, tile by tile in the order of the ids."""
@@ -196,15 +201,17 @@ class _Scan:
 
     @property
     def _most_tile_rows(self) -> int:
-        return min(MOST_TILE_ROWS, (self.card.shared_bytes - 4 * (self.signatures + 2 * TILE_THREADS)) // 2)
+        return min(
+            MOST_TILE_ROWS, (int(self.card.shared_bytes) - 4 * (self.signatures + 2 * TILE_THREADS)) // 2
+        )
 
     @property
     def _can_sort(self) -> bool:
         return self._most_tile_rows >= TILE_THREADS
 
-    def _launch(self, kernel: str, job: list[Any], threads_wanted: int) -> None:
-        blocks = self.card.blocks_for(threads_wanted, 256)
-        self.card.launch(kernel, self.dtype, self.width, job, blocks)
+    def _launch(self, kernel: str, job: list[Any], threads_wanted: int, threads: int = 256) -> None:
+        blocks = self.card.blocks_for(threads_wanted, threads)
+        self.card.launch(kernel, self.dtype, self.width, job, blocks, threads)
 
     def _plain_points(self, points: NDArray[Any]) -> _Points:
         """Return points with their columns in order, at steps of an odd number of sixteen bytes."""

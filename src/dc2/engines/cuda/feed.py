@@ -32,7 +32,7 @@ def fed(card: Any, blocks: Iterator[Block], n_threads: int) -> Iterator[Block]:
     """
     free: queue.SimpleQueue[_Buffer] = queue.SimpleQueue()
     for _ in range(BUFFERS):
-        free.put(_Buffer(card))
+        free.put(card.buffers.pop() if card.buffers else _Buffer(card))
     with (
         ThreadPoolExecutor(1, thread_name_prefix="dc2-feed") as feeder,
         ThreadPoolExecutor(n_threads, thread_name_prefix="dc2-copy") as copiers,
@@ -55,6 +55,7 @@ def fed(card: Any, blocks: Iterator[Block], n_threads: int) -> Iterator[Block]:
             for sent in waiting:  # broken off: nothing may wait for a buffer that never comes back
                 sent.cancel()
                 free.put(_Buffer(card))
+    card.buffers += [free.get() for _ in range(BUFFERS)]  # memory that a card can fetch takes long to get
 
 
 def _worked_on(sent: tuple[Block, _Buffer], free: queue.SimpleQueue[_Buffer]) -> Iterator[Block]:
