@@ -9,8 +9,9 @@ from dc2 import Compressor
 
 WAYS: list[dict[str, Any]] = [
     {},
-    {"populate": "nearest", "refine": 2},
+    {"populate": "leaf"},
     {"n_partitions": 3},
+    {"n_partitions": 3, "populate": "leaf"},
     {"n_partitions": 3, "divide": "sampling"},
     {"signature": "member"},
     {"sample_size": 700},

@@ -24,9 +24,10 @@ def counts_of(n_clusters: int, n_points: int = 240) -> np.ndarray:
     return RPForest.grow(X, N_TREES, cut="quantile", rng=0).counts()
 
 
-def spectra(counts, n_eigenvalues, weights, n_jobs=None) -> Spectra:
-    similarity = RPFSimilarity(counts.astype(np.uint16), N_TREES)
-    return spectra_at(similarity, similarity.bandwidths, n_eigenvalues, weights, n_jobs)
+def spectra(counts, n_eigenvalues, weights, n_jobs=None, bandwidths=BANDWIDTHS) -> Spectra:
+    return spectra_at(
+        RPFSimilarity(counts.astype(np.uint16), N_TREES), bandwidths, n_eigenvalues, weights, n_jobs
+    )
 
 
 def spectra_of(n_clusters: int, n_eigenvalues: int = 20) -> Spectra:
@@ -101,7 +102,8 @@ def test_clusters_that_stand_apart_are_counted(n_clusters):
 def test_points_without_clusters_are_one():
     points = np.random.default_rng(0).normal(size=(400, 2))
     counts = RPForest.grow(points, N_TREES, cut="quantile", rng=0).counts()
-    number, _ = choose_n_clusters(spectra(counts, 27, np.ones(400)), 1, 26)
+    counting = spectra(counts, 27, np.ones(400), bandwidths=RPFSimilarity.bandwidths_for_counting)
+    number, _ = choose_n_clusters(counting, 1, 26)
     assert number == 1
 
 

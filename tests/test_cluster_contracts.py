@@ -124,7 +124,7 @@ def test_labels_of_a_source_are_written_not_kept(parquet, tmp_path):
 def test_kasp_says_that_it_needs_rows_in_memory(parquet):
     from dc2.sources import as_source
 
-    with pytest.raises(InputTypeError, match="RPFCluster"):
+    with pytest.raises(InputTypeError, match=r"rows in memory.*Use .* for files"):
         KASP(2, **RIVAL).fit(as_source(parquet[0], columns=["x", "y"]))
 
 

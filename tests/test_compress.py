@@ -119,7 +119,7 @@ def test_partitions_cover_every_row_once(X, n_partitions, divide):
 
 
 def test_partitions_by_projection_are_the_nodes_of_one_tree(X):
-    compressor = fitted(X, n_partitions=4, sample_size=None, cut="median", sharpen=0)
+    compressor = fitted(X, n_partitions=4, sample_size=None, cut="median", sharpen=0, populate="leaf")
     (tree,) = compressor.router_.trees
     assert tree.n_leaves == 50
     parts = np.bincount(tree.cut_at(2)[compressor.labels_])
@@ -199,7 +199,7 @@ def test_shares_are_whole_proportional_and_none_is_empty(total, weights):
 @pytest.mark.parametrize("sample_size", ["auto", None, 1000])
 def test_leaf_size_counts_rows_of_the_full_data(X, sample_size):
     options = {"n_signatures": None, "cut": "median", "sharpen": 0, "sample_size": sample_size}
-    compressor = fitted(X, leaf_size=200, **options)
+    compressor = fitted(X, leaf_size=200, populate="leaf", **options)
     assert len(compressor.signatures_) == 32  # 5000 / 32 = 156 < 200 <= 5000 / 16
     if sample_size is None:
         assert compressor.signatures_.weights.max() < 200
@@ -252,7 +252,7 @@ def test_a_sample_of_all_rows_is_no_sample(X):
 
 
 def test_a_larger_sample_has_no_more_distortion(X):
-    small, large = (fitted(X, sample_size=size).distortion_ for size in (100, 5000))
+    small, large = (fitted(X, sample_size=size, populate="leaf").distortion_ for size in (100, 5000))
     assert large < 0.95 * small
 
 
@@ -261,7 +261,9 @@ def test_a_larger_sample_has_no_more_distortion(X):
 
 def test_sharpened_directions_have_much_less_distortion_on_low_rank_rows():
     X = low_rank(20_000, 18)
-    plain, sharp = (fitted(X, n_signatures=256, sharpen=steps).distortion_ for steps in (0, 2))
+    plain, sharp = (
+        fitted(X, n_signatures=256, sharpen=steps, populate="leaf").distortion_ for steps in (0, 2)
+    )
     assert sharp < 0.8 * plain
 
 
@@ -269,7 +271,11 @@ def test_the_nearest_signature_has_less_distortion_than_the_leaf():
     X = low_rank(20_000, 18)
     leaf, nearest, refined = (
         fitted(X, way).distortion_
-        for way in ({}, {"populate": "nearest", "refine": 0}, {"populate": "nearest", "refine": 5})
+        for way in (
+            {"populate": "leaf"},
+            {"populate": "nearest", "refine": 0},
+            {"populate": "nearest", "refine": 5},
+        )
     )
     assert refined < nearest < 0.95 * leaf
 
@@ -281,7 +287,7 @@ def test_more_signatures_have_less_distortion(X):
 
 
 def test_the_papers_tree_is_one_tree_of_even_leaves(X):
-    compressor = fitted(X, n_signatures=64, cut="median", sharpen=0, sample_size=None)
+    compressor = fitted(X, n_signatures=64, cut="median", sharpen=0, sample_size=None, populate="leaf")
     assert set(compressor.signatures_.weights) <= {5000 // 64, 5000 // 64 + 1}
 
 
@@ -321,7 +327,7 @@ def test_pickle_and_joblib_keep_the_fit(X, way, tmp_path):
 
 
 def test_a_clone_has_the_parameters_and_not_the_fit(X):
-    compressor = fitted(X, n_partitions=2, populate="nearest")
+    compressor = fitted(X, n_partitions=2, populate="leaf")
     copy = clone(compressor)
     assert copy.get_params() == compressor.get_params()
     assert not hasattr(copy, "signatures_")

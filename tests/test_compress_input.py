@@ -16,7 +16,7 @@ X = np.random.default_rng(0).standard_normal((400, 4))
 WAYS: list[dict[str, Any]] = [
     {},
     {"sample_size": 20},
-    {"populate": "nearest"},
+    {"populate": "leaf"},
     {"n_partitions": 3, "divide": "sampling"},
 ]
 ALL_WAYS = pytest.mark.parametrize(

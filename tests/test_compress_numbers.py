@@ -12,6 +12,7 @@ from compress_data import WAYS, assert_same, direct_distortion, fitted, low_rank
 from dc2 import core
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +124,7 @@ def test_sums_do_not_depend_on_the_order_of_rows(seed, n_rows, dtype):
 
 @given(
     seed=st.integers(0, 999),
-    way=st.sampled_from([{}, {"populate": "nearest", "refine": 2}, {"n_partitions": 3}, {"leaf_size": 9}]),
+    way=st.sampled_from([{}, {"populate": "leaf"}, {"n_partitions": 3}, {"leaf_size": 9}]),
     cut=st.sampled_from(["mean", "median", "uniform", "quantile"]), sharpen=st.sampled_from([0, 2]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )  # fmt: skip
@@ -177,24 +178,34 @@ def test_fractional_weights_are_weights(X):
 # --- scaling -------------------------------------------------------------------------------------------------------
 
 
-def scaled(X: NDArray[Any], kind: str) -> NDArray[Any]:
+def scaled(X: NDArray[Any], way: dict[str, str]) -> NDArray[Any]:
     X = X.astype(np.float64)
-    if kind == "unit":
-        return X / np.linalg.norm(X, axis=1, keepdims=True)
-    if kind == "standard":
-        return (X - X.mean(axis=0)) / X.std(axis=0)
-    low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
-    return (X - middle) / (high - low)
+    if way.get("scale") == "standard":
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    if way.get("scale") == "robust":
+        low, middle, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+        X = (X - middle) / (high - low)
+    return X / np.linalg.norm(X, axis=1, keepdims=True) if way.get("metric") == "cosine" else X
 
 
-SCALES = pytest.mark.parametrize("scale", ["standard", "robust", "unit"])
+SCALES = pytest.mark.parametrize(
+    "scale",
+    [
+        {"scale": "standard"},
+        {"scale": "robust"},
+        {"metric": "cosine"},
+        {"scale": "standard", "metric": "cosine"},
+        {"scale": "robust", "metric": "cosine"},
+    ],
+    ids=way_name,
+)
 
 
 @SCALES
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scaled_compression_is_compression_of_scaled_rows(scale, dtype):
     X = (low_rank(3000, dtype=np.float64) * 10.0 ** np.arange(-3, 4) + 5).astype(dtype)
-    compressor, expected = fitted(X, scale=scale), fitted(scaled(X, scale).astype(dtype))
+    compressor, expected = fitted(X, scale), fitted(scaled(X, scale).astype(dtype))
     np.testing.assert_array_equal(compressor.labels_, compressor.apply(X))
     off = scaled(X, scale) - compressor.signatures_.points[compressor.labels_]
     assert np.isclose(compressor.distortion_, (off * off).sum(axis=1).mean(), rtol=1e-4)
@@ -203,7 +214,7 @@ def test_scaled_compression_is_compression_of_scaled_rows(scale, dtype):
 
 @SCALES
 def test_scaled_compression_does_not_depend_on_threads_blocks_core_or_layout(X, scale, monkeypatch):
-    way = {"scale": scale, "populate": "nearest", "refine": 1}
+    way = scale | {"refine": 1}
     whole = fitted(X, way)
     assert_same(fitted(X, way, n_jobs=8, block_bytes=4096), whole)
     assert_same(fitted(np.asfortranarray(X), way), whole)
@@ -218,8 +229,8 @@ def test_scaled_compression_does_not_depend_on_threads_blocks_core_or_layout(X, 
 @SCALES
 def test_weights_mean_repeats_when_columns_are_scaled(scale):
     X, weights = low_rank(300, dtype=np.float64), np.random.default_rng(0).integers(0, 4, 300)
-    weighted = fitted(X, scale=scale, sample_weight=weights)
-    repeated = fitted(np.repeat(X, weights, axis=0), scale=scale)
+    weighted = fitted(X, scale, sample_weight=weights)
+    repeated = fitted(np.repeat(X, weights, axis=0), scale)
     np.testing.assert_array_equal(np.repeat(weighted.labels_, weights), repeated.labels_)
     np.testing.assert_allclose(weighted.signatures_.points, repeated.signatures_.points, rtol=1e-9, atol=1e-9)
 
@@ -228,5 +239,28 @@ def test_weights_mean_repeats_when_columns_are_scaled(scale):
 def test_a_constant_column_can_be_scaled(scale):
     X = low_rank(300)
     X[:, 2] = 4
-    assert np.all(np.isfinite(fitted(X, scale=scale).transform(X)))
-    assert np.all(np.isfinite(fitted(np.zeros((5, 2)), scale=scale).signatures_.points))
+    assert np.all(np.isfinite(fitted(X, scale).transform(X)))
+    if "metric" not in scale:
+        assert np.all(np.isfinite(fitted(np.zeros((5, 2)), scale).signatures_.points))
+
+
+@pytest.mark.parametrize("block_bytes", [2**24, 4000])
+def test_a_row_of_zeros_has_no_direction_and_is_refused_by_its_number(block_bytes):
+    X = low_rank(900)
+    compressor = fitted(X, metric="cosine", block_bytes=block_bytes)
+    X[[654, 700]] = 0
+    message = r"Row 654 holds only zeros .*metric='cosine'.*Drop these rows"
+    with pytest.raises(InputError, match=message):
+        fitted(X, metric="cosine", block_bytes=block_bytes)
+    with pytest.raises(InputError, match=message):
+        compressor.apply(X)
+    with pytest.raises(InputError, match=message):
+        fitted(lambda: iter(np.array_split(X, 7)), metric="cosine")
+
+
+def test_only_the_direction_of_a_row_counts_with_the_cosine():
+    X = low_rank(2000, dtype=np.float64)
+    compressor = fitted(X, metric="cosine")
+    lengths = 2.0 ** np.random.default_rng(0).integers(-20, 20, (len(X), 1))
+    assert_same(fitted(lengths * X, metric="cosine"), compressor)
+    np.testing.assert_array_equal(compressor.apply(lengths * X), compressor.labels_)

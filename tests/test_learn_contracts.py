@@ -122,7 +122,7 @@ def test_an_estimator_that_cannot_learn_from_signatures_is_refused(estimator: An
         ({"compressor": KMeans()}, (MOONS, CRESCENT), r"compressor must be a dc2.Compressor or None"),
         ({"min_per_class": 0}, (MOONS, CRESCENT), r"min_per_class .* at least 1; got 0"),
         ({"compressor": Compressor(1)}, (MOONS, CRESCENT), r"n_signatures=1 cannot stand for 2 classes"),
-        ({"compressor": Compressor(scale="unit")}, (MOONS, CRESCENT), r"make_pipeline\(StandardScaler\(\)"),
+        ({"compressor": Compressor(scale="robust")}, (MOONS, CRESCENT), r"make_pipeline\(StandardScaler\(\)"),
         ({}, (MOONS,), r"requires y to be passed, but the target y is None"),
         ({}, (MOONS, CRESCENT[:-1]), r"y has 2999 values but X has 3000 rows"),
         ({}, (MOONS, np.eye(2, dtype=int)[CRESCENT]), r"MultiOutputClassifier\(DC2\(SVC"),

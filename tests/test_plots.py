@@ -15,13 +15,13 @@ from sklearn.exceptions import NotFittedError
 
 from dc2 import KASP, RASP, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
-from dc2.kernels import RPF
-from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay, SpectrumDisplay
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.layout import variation_layout
-from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 from dc2.facts.profile import cluster_profile
 from dc2.facts.spectrum import gap_after
+from dc2.kernels import RPF
+from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay, SpectrumDisplay
+from dc2.plots.palette import DARK_COLOURS, LIGHT_COLOURS
 
 
 @pytest.fixture(autouse=True)

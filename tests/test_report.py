@@ -20,7 +20,7 @@ from dc2 import KASP, RASP, Compressor, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.quality import radius, weighted_silhouette
-from dc2.kernels import RPF
+from dc2.kernels import RPF, Gaussian
 from dc2.report import write_report
 from dc2.report.html import Cell, Html, join, table, tag
 from dc2.report.numbers import number, percent, seconds
@@ -220,13 +220,11 @@ def test_fractional_weights_are_not_called_rows(tmp_path):
 
 
 def test_what_was_tried_is_shown_where_the_model_chose(tmp_path):
-    model = quick(3).fit(rows(600))
-    model.bandwidth_path_ = {"bandwidth": np.array([0.01, 0.05, 0.1]), "score": np.array([0.2, 0.9, np.nan])}
-    model.n_clusters_path_ = {"n_clusters": np.array([2, 3, 4]), "score": np.array([0.3, 0.8, 0.1])}
+    model = quick((2, 4), similarity=RPF(60)).fit(rows(600))
     text = written(model, tmp_path)
     assert "What was tried" in text
-    assert "taken: 0.05" in text
-    assert "taken: 3" in text
+    assert f"taken: {model.bandwidth_}" in text
+    assert f"taken: {model.n_clusters_}" in text
 
 
 def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path):
@@ -241,24 +239,39 @@ def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_snippet_makes_the_same_model():
-    model = RPFCluster(
-        (2, 4), similarity=RPF(bandwidth=0.1), scale="robust", random_state=3, n_jobs=2, verbose=print
-    )
+@pytest.mark.parametrize(
+    "model",
+    [
+        RPFCluster(
+            (2, 4), similarity=RPF(bandwidth=0.1), scale="robust", random_state=3, n_jobs=2, verbose=print
+        ),
+        RPFCluster(range(2, 5), similarity=Gaussian(), metric="cosine"),
+        RPFCluster.paper(3, n_partitions=2, random_state=0),
+        KASP(3, similarity=Gaussian(sigma=0.5)),
+    ],
+    ids=lambda model: repr(model).split("(")[0],
+)
+def test_the_snippet_makes_the_same_model(model):
     names: dict[str, object] = {}
     code = "\n".join(line for line in python_snippet(model).splitlines() if "fit" not in line)
     exec(code, names)
     unlike = {"n_jobs", "verbose"}
-    made, wanted = names["model"].get_params(), model.get_params()
-    assert {k: repr(v) for k, v in made.items() if k not in unlike} == {
-        k: repr(v) for k, v in wanted.items() if k not in unlike
-    }
+    made, wanted = (
+        {name: repr(value) for name, value in each.get_params().items() if name not in unlike}
+        for each in (names["model"], model)
+    )
+    assert made == wanted
 
 
 def test_the_command_says_every_setting_or_there_is_none():
     assert command_line(RPFCluster(4, n_signatures=500, similarity=RPF(bandwidth=0.1), random_state=3)) == (
-        "dc2 cluster DATA -k 4 --signatures 500 --bandwidth 0.1 --scale none --seed 3 -o labels.parquet"
+        "dc2 cluster DATA -k 4 --signatures 500 --bandwidth 0.1 --scale none --metric euclidean --seed 3 "
+        "-o labels.parquet"
     )
+    assert "-k 2-9 " in command_line(RPFCluster(range(2, 10)))
+    assert "--metric cosine" in command_line(RPFCluster(4, metric="cosine"))
+    assert command_line(RPFCluster(4, similarity=RPF(n_trees=100))) is None
+    assert command_line(RPFCluster(4, similarity="gaussian")) is None
     assert command_line(RPFCluster(4, compressor=Compressor(sharpen=0))) is None
     assert "-k 2-4 " in command_line(RPFCluster((2, 4)))
     assert command_line(RASP(4)) is None

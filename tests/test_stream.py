@@ -14,7 +14,7 @@ from dc2.errors import InputError
 
 WAYS: list[dict[str, Any]] = [
     {},
-    {"populate": "nearest", "refine": 2},
+    {"populate": "leaf"},
     {"n_partitions": 3},
     {"n_partitions": 3, "divide": "sampling"},
     {"signature": "member"},

@@ -248,10 +248,10 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             raise ParameterError(f"compressor must be a dc2.Compressor or None; got {self.compressor!r}.")
         own: Compressor = clone(self.compressor)
         if self.random_state is not None:
-            if own.random_state is not None and own.random_state is not self.random_state:
+            seed = self.compressor.random_state
+            if seed is not None and seed is not self.random_state and seed != self.random_state:
                 raise ParameterError(
-                    f"DC2 has random_state={self.random_state!r} and its compressor {own.random_state!r}. Give one of "
-                    "them."
+                    f"DC2 has random_state={self.random_state!r} and its compressor {seed!r}. Give one of them."
                 )
             own.set_params(random_state=self.random_state)
         return own

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dc2.engines.answers import stacked
 from dc2.errors import InputError
 from dc2.sources import Block, Source
+from dc2.trees.tree import raise_unusable, values_usable
 
 __all__ = ["SelectedRows", "check_length", "weights_of", "whole"]
 
@@ -42,8 +43,11 @@ class SelectedRows:
             check_length(len(self._selected), stop, at_least=True)
             selected = self._selected[block.start : stop]
             if selected.any():
+                X = block.X[selected]
+                if not values_usable(X):  # said here, where rows still have the numbers that the user knows
+                    raise_unusable(block.X, self.feature_names, block.start)
                 weights = None if block.weights is None else block.weights[selected]
-                yield Block(start, block.X[selected], weights)
+                yield Block(start, X, weights)
                 start += int(np.count_nonzero(selected))
         check_length(len(self._selected), stop)
 

@@ -9,7 +9,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+import dc2
 from dc2 import core
 from dc2.facts.facts import Facts
 from dc2.parameters import is_plain
@@ -24,8 +26,8 @@ WITHOUT_EFFECT = {"n_jobs", "block_bytes", "verbose"}
 OPTIONS = {
     "n_clusters": "-k",
     "n_signatures": "--signatures",
-    "metric": "--metric",
     "scale": "--scale",
+    "metric": "--metric",
     "random_state": "--seed",
 }
 
@@ -77,9 +79,15 @@ def python_snippet(model: Any) -> str:
     model = RPFCluster(n_clusters=3, random_state=0)
     labels = model.fit_predict(X)
     """
-    name = type(model).__name__
-    arguments = ", ".join(f"{key}={_value(value)}" for key, value in _changed(model).items())
-    return f"from dc2 import {name}\n\nmodel = {name}({arguments})\nlabels = model.fit_predict(X)"
+    changed = _changed(model)
+    imported = "\n".join(_import_of(value) for value in [model, *changed.values()] if _is_recipe(value))
+    arguments = ", ".join(f"{key}={_value(value)}" for key, value in changed.items())
+    return f"{imported}\n\nmodel = {type(model).__name__}({arguments})\nlabels = model.fit_predict(X)"
+
+
+def _import_of(recipe: Any) -> str:
+    name = type(recipe).__name__
+    return f"from {'dc2' if name in dc2.__all__ else 'dc2.kernels'} import {name}"
 
 
 def command_line(model: Any) -> str | None:
@@ -91,7 +99,7 @@ def command_line(model: Any) -> str | None:
     --------
     >>> from dc2 import DC2Clustering, RPFCluster
     >>> command_line(DC2Clustering(3, scale="standard", random_state=0))
-    'dc2 cluster DATA -k 3 --signatures auto --metric euclidean --scale standard --seed 0 -o labels.parquet'
+    'dc2 cluster DATA -k 3 --signatures auto --scale standard --metric euclidean --seed 0 -o labels.parquet'
     >>> command_line(RPFCluster(3)) is None
     True
     """
@@ -100,6 +108,8 @@ def command_line(model: Any) -> str | None:
     words = ["dc2", "cluster", "DATA"]
     for parameter, option in OPTIONS.items():
         value = getattr(model, parameter)
+        if isinstance(value, range):
+            value = (value[0], value[-1])
         if parameter == "scale" and value is None:
             value = "none"
         if isinstance(value, tuple | list):
@@ -114,7 +124,9 @@ def _changed(model: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in model.get_params(deep=False).items()
-        if key not in WITHOUT_EFFECT and is_plain(value) and not _same(value, defaults[key])
+        if key not in WITHOUT_EFFECT
+        and (is_plain(value) or _is_recipe(value) or isinstance(value, range))
+        and not _same(value, defaults[key])
     }
 
 
@@ -127,9 +139,16 @@ def _same(value: Any, default: Any) -> bool:
     return _value(value) == _value(default)
 
 
+def _is_recipe(value: Any) -> bool:
+    return isinstance(value, BaseEstimator)
+
+
 def _value(value: Any) -> str:
     """Return a value as code; of a generator or a function its kind, since its address means nothing."""
-    if not is_plain(value):
+    if _is_recipe(value):
+        changed = ", ".join(f"{name}={_value(own)}" for name, own in _changed(value).items())
+        return f"{type(value).__name__}({changed})"
+    if not is_plain(value) and not isinstance(value, range):
         return f"a {type(value).__name__}"
     return repr(value.item() if isinstance(value, np.generic) else value)
 
