@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 import dc2
-from dc2 import DC2, KASP, RASP, Compressor, RPFCluster, RPFFeatures, SignatureNystroem
+from dc2 import DC2, KASP, RASP, Compressor, DC2Clustering, RPFCluster, RPFFeatures, SignatureNystroem
 from dc2.errors import InputError
 from dc2.kernels import RPF
 
@@ -41,6 +41,8 @@ def compressor(**changes: Any) -> Compressor:
 
 
 MODELS = {
+    "DC2Clustering": DC2Clustering((2, 4), **SIZE),
+    "DC2Clustering-signatures": DC2Clustering((2, 4), n_signatures=20, **SIZE),
     "RPFCluster": rpf(),
     "RPFCluster-gaussian": rpf(similarity="gaussian", n_clusters=3),
     "RASP": RASP(3, n_signatures=20, **SIZE),
@@ -51,7 +53,14 @@ MODELS = {
     "SignatureNystroem": SignatureNystroem(n_components=20, **SIZE),
     "RPFFeatures": RPFFeatures(n_trees=10, n_points=20, **SIZE),
 }
-CLUSTERERS = ("RPFCluster", "RPFCluster-gaussian", "RASP", "KASP")
+CLUSTERERS = (
+    "DC2Clustering",
+    "DC2Clustering-signatures",
+    "RPFCluster",
+    "RPFCluster-gaussian",
+    "RASP",
+    "KASP",
+)
 
 
 def fit(model: Any, frame: pd.DataFrame = FRAME, kinds: Any = KINDS) -> Any:
@@ -84,6 +93,10 @@ ACTIONS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         for name in CLUSTERERS
     },
     "RPFCluster.recluster": (lambda: fit(rpf()), reconquer),
+    "DC2Clustering.recluster": (
+        lambda: fit(DC2Clustering("auto", n_signatures=20, **SIZE)),
+        lambda model: model.recluster(n_clusters=5),
+    ),
     "Compressor.partial_fit, cuts not placed": (lambda: compressor().partial_fit(FRAME[:50]), more_rows),
     "Compressor.partial_fit, cuts placed": (lambda: compressor().partial_fit(FRAME[:70]), more_rows),
     "Compressor.partial_fit, after fit": (lambda: fit(compressor()), lambda model: model.partial_fit(OTHER)),

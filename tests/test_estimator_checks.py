@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dc2 import KASP, RASP, Compressor, GaussianKernel, RPFCluster, RPFKernel
+from dc2 import KASP, RASP, Compressor, DC2Clustering, GaussianKernel, RPFCluster, RPFKernel
 from dc2.kernels import RPF, Gaussian
 
 ESTIMATORS: list[Any] = [
@@ -21,6 +21,8 @@ ESTIMATORS: list[Any] = [
     RPFCluster(n_clusters=3, similarity=RPF(n_trees=50), n_signatures=20, random_state=0),
     RPFCluster(n_clusters=3, similarity=Gaussian(), n_signatures=20, random_state=0),
     RPFCluster.paper(n_clusters=3, n_partitions=2, n_signatures=20, random_state=0),
+    DC2Clustering(random_state=0),
+    DC2Clustering(n_clusters=3, n_signatures=20, random_state=0),
     RASP(n_clusters=3, n_signatures=20, random_state=0),
     KASP(n_clusters=3, n_signatures=20, random_state=0),
     RPFKernel(n_trees=20, random_state=0),

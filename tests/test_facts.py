@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 import dc2
 from cluster_data import blobs
-from dc2 import KASP, RASP, Compressor, RPFCluster, Signatures
+from dc2 import KASP, RASP, Compressor, DC2Clustering, RPFCluster, Signatures
 from dc2.cli import main
 from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
@@ -45,7 +45,10 @@ def test_the_variance_kept_is_one_number_wherever_it_is_told(n_signatures, tmp_p
     assert variance_kept(model.signatures_) == kept
     assert fitted["variance_kept"] == kept
     assert told(capsys, "info", "model.dc2")["variance_kept"] == kept
-    assert told(capsys, "compress", "rows.parquet", *number, "-o", "s.parquet")["variance_kept"] == kept
+    compressed = told(
+        capsys, "compress", "rows.parquet", *number, "-o", "s.parquet", "--model", "compressor.dc2"
+    )
+    assert compressed["variance_kept"] == variance_kept(dc2.load("compressor.dc2").signatures_)
     assert percent(kept) in Path("report.html").read_text(encoding="utf-8")
     assert kept == pytest.approx(1 - model.distortion_ / X.var(axis=0).sum(), abs=1e-6)
     if n_signatures == 1:
@@ -71,6 +74,8 @@ def test_the_variance_kept_is_a_share_and_all_where_nothing_is_lost(points, seed
         RPFCluster(3, n_signatures=40, similarity=RPF(30), random_state=0),
         RPFCluster(3, n_signatures=40, similarity="gaussian", scale="standard", random_state=0),
         RPFCluster(1, n_signatures=1, random_state=0),
+        DC2Clustering(3, n_signatures=40, random_state=0),
+        DC2Clustering(random_state=0),
         RASP(3, n_signatures=40, random_state=0),
         KASP(3, n_signatures=40, random_state=0),
     ],

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import silhouette_samples, silhouette_score
 
 import dc2
-from dc2 import KASP, RASP, Compressor, RPFCluster
+from dc2 import KASP, RASP, Compressor, DC2Clustering, RPFCluster
 from dc2.errors import InputTypeError, ParameterError
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.quality import radius, weighted_silhouette
@@ -248,6 +248,7 @@ def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path
         RPFCluster(range(2, 5), similarity=Gaussian(), metric="cosine"),
         RPFCluster.paper(3, n_partitions=2, random_state=0),
         KASP(3, similarity=Gaussian(sigma=0.5)),
+        DC2Clustering(similarity=RPF(bandwidth=0.1), compressor=Compressor(sharpen=0), random_state=0),
     ],
     ids=lambda model: repr(model).split("(")[0],
 )
@@ -264,17 +265,30 @@ def test_the_snippet_makes_the_same_model(model):
 
 
 def test_the_command_says_every_setting_or_there_is_none():
-    assert command_line(RPFCluster(4, n_signatures=500, similarity=RPF(bandwidth=0.1), random_state=3)) == (
-        "dc2 cluster DATA -k 4 --signatures 500 --bandwidth 0.1 --scale none --metric euclidean --seed 3 "
-        "-o labels.parquet"
+    assert command_line(DC2Clustering(4, n_signatures=500, random_state=3)) == (
+        "dc2 cluster DATA -k 4 --signatures 500 --metric euclidean --scale none --seed 3 -o labels.parquet"
     )
-    assert "-k 2-9 " in command_line(RPFCluster(range(2, 10)))
-    assert "--metric cosine" in command_line(RPFCluster(4, metric="cosine"))
-    assert command_line(RPFCluster(4, similarity=RPF(n_trees=100))) is None
-    assert command_line(RPFCluster(4, similarity="gaussian")) is None
-    assert command_line(RPFCluster(4, compressor=Compressor(sharpen=0))) is None
-    assert "-k 2-4 " in command_line(RPFCluster((2, 4)))
-    assert command_line(RASP(4)) is None
+    by_kernel = command_line(DC2Clustering(4, n_signatures=500, similarity=RPF(bandwidth=0.1)))
+    assert "--similarity rpf --bandwidth 0.1" in by_kernel
+    assert "-k 2-4 " in command_line(DC2Clustering((2, 4)))
+    assert "-k 2-9 " in command_line(DC2Clustering(range(2, 10)))
+    assert "--metric cosine" in command_line(DC2Clustering(4, metric="cosine"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RPFCluster(4),
+        RASP(4),
+        DC2Clustering(4, similarity="rpf"),  # the number of signatures is chosen in another way there
+        DC2Clustering(4, n_signatures=500, similarity=RPF(n_trees=100)),
+        DC2Clustering(4, n_signatures=500, similarity="gaussian"),
+        DC2Clustering(4, compressor=Compressor(sharpen=0)),
+    ],
+    ids=repr,
+)
+def test_there_is_no_command_for_what_the_command_line_cannot_say(model):
+    assert command_line(model) is None
 
 
 @given(st.text(), st.text())

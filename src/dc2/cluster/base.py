@@ -376,7 +376,7 @@ class SignatureClusterer(
 
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
-        state = dict(super().__getstate__())  # not the model's own: pickling leaves the model as it is
+        state = dict(super().__getstate__())  # a copy: this one is the object's own
         if "_record" in state:
             state["_record"] = replace(state["_record"], ids=None)
         return state

@@ -129,13 +129,11 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
             )
         source = X
     else:
+        if _lacks_columns(X, fitted):  # before anything else is found wrong with the columns it has
+            _check_as_scikit_learn(X, fitted, owner)
         source = as_source(X, columns=_columns_to_select(X, fitted), extra=extra)
     if _scikit_learn_sees(X, source):
-        seen = _probe(owner)
-        seen.n_features_in_ = fitted.n_features
-        if fitted.names is not None:
-            seen.feature_names_in_ = fitted.feature_names_in
-        validate_data(seen, X, reset=False, skip_check_array=True, ensure_2d=False)
+        _check_as_scikit_learn(X, fitted, owner)
     elif fitted.names is not None and source.feature_names is not None:
         _check_names(source.feature_names, fitted.names)
     if source.n_features != fitted.n_features:
@@ -154,6 +152,23 @@ def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:
     there = _column_names(X)
     more = there is not None and set(fitted.names) < set(there)
     return list(fitted.names) if more else None
+
+
+def _lacks_columns(X: Any, fitted: Columns) -> bool:
+    there = _column_names(X)
+    is_lazy = hasattr(X, "map_partitions")
+    return (
+        there is not None and fitted.names is not None and not is_lazy and not set(fitted.names) <= set(there)
+    )
+
+
+def _check_as_scikit_learn(X: Any, fitted: Columns, owner: str) -> None:
+    """Raise what scikit-learn raises where the columns are not those of the fit."""
+    seen = _probe(owner)
+    seen.n_features_in_ = fitted.n_features
+    if fitted.names is not None:
+        seen.feature_names_in_ = fitted.feature_names_in
+    validate_data(seen, X, reset=False, skip_check_array=True, ensure_2d=False)
 
 
 def _column_names(X: Any) -> list[Any] | None:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 import dc2
 from dc2 import core
 from dc2.facts.facts import Facts
+from dc2.kernels import RPF
 from dc2.parameters import is_plain
 from dc2.report.html import code_block, join, more, paragraph, table, tag
 from dc2.report.page import Section
@@ -26,8 +27,8 @@ WITHOUT_EFFECT = {"n_jobs", "block_bytes", "verbose"}
 OPTIONS = {
     "n_clusters": "-k",
     "n_signatures": "--signatures",
-    "scale": "--scale",
     "metric": "--metric",
+    "scale": "--scale",
     "random_state": "--seed",
 }
 
@@ -79,10 +80,9 @@ def python_snippet(model: Any) -> str:
     model = RPFCluster(n_clusters=3, random_state=0)
     labels = model.fit_predict(X)
     """
-    changed = _changed(model)
-    imported = "\n".join(_import_of(value) for value in [model, *changed.values()] if _is_recipe(value))
-    arguments = ", ".join(f"{key}={_value(value)}" for key, value in changed.items())
-    return f"{imported}\n\nmodel = {type(model).__name__}({arguments})\nlabels = model.fit_predict(X)"
+    recipes = [model, *(value for value in _changed(model).values() if _is_recipe(value))]
+    imported = "\n".join(_import_of(recipe) for recipe in recipes)
+    return f"{imported}\n\nmodel = {_value(model)}\nlabels = model.fit_predict(X)"
 
 
 def _import_of(recipe: Any) -> str:
@@ -99,11 +99,14 @@ def command_line(model: Any) -> str | None:
     --------
     >>> from dc2 import DC2Clustering, RPFCluster
     >>> command_line(DC2Clustering(3, scale="standard", random_state=0))
-    'dc2 cluster DATA -k 3 --signatures auto --scale standard --metric euclidean --seed 0 -o labels.parquet'
+    'dc2 cluster DATA -k 3 --signatures auto --metric euclidean --scale standard --seed 0 -o labels.parquet'
     >>> command_line(RPFCluster(3)) is None
     True
     """
-    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= set(OPTIONS):
+    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= {*OPTIONS, "similarity"}:
+        return None
+    kernel = _kernel_options(model)
+    if kernel is None:
         return None
     words = ["dc2", "cluster", "DATA"]
     for parameter, option in OPTIONS.items():
@@ -116,7 +119,18 @@ def command_line(model: Any) -> str | None:
             value = "-".join(map(str, value))
         if value is not None and is_plain(value):
             words += [option, str(value)]
-    return shlex.join([*words, "-o", "labels.parquet"])
+    return shlex.join([*words, *kernel, "-o", "labels.parquet"])
+
+
+def _kernel_options(model: Any) -> list[str] | None:
+    """Return the options for a similarity, or None where the command line has none for it."""
+    similarity = RPF() if model.similarity == "rpf" else model.similarity
+    if similarity == "ties":
+        return []
+    has_options = type(similarity) is RPF and set(_changed(similarity)) <= {"bandwidth"}
+    if not has_options or model.n_signatures == "auto":  # which means another number there
+        return None
+    return ["--similarity", "rpf", "--bandwidth", str(similarity.bandwidth)]
 
 
 def _changed(model: Any) -> dict[str, Any]:
