@@ -74,9 +74,6 @@ def imported_modules(module: str) -> set[str]:
     return {name for name in found if name == "dc2" or name.startswith("dc2.")}
 
 
-# A model file names classes of rooms above it, which are imported when a file that holds one is loaded.
-
-
 def room_imports() -> dict[str, set[str]]:
     """The rooms that each room imports; the table of contents imports what it lists and is left out."""
     graph: dict[str, set[str]] = {}
