@@ -391,14 +391,17 @@ double modularity(const Graph& graph, const int32_t* labels, double resolution) 
 }
 
 bool is_symmetric(const Graph& graph) {
-    uint64_t balance = 0;  // of all pairs, each by a random factor of its own
+    std::vector<uint64_t> factor(graph.nodes);  // random and odd: no entry vanishes in a product with two of them
+    for (int64_t i = 0; i < graph.nodes; ++i) factor[i] = hash_row(0, uint64_t(i)) | 1;
+    uint64_t balance = 0;  // of entries above the diagonal against those below it, each times its nodes' factors
     for (int64_t i = 0; i < graph.nodes; ++i) {
-        const uint64_t row = hash_row(0, uint64_t(i));
+        uint64_t above = 0, below = 0;
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
-            const int64_t j = graph.to[e];
-            if (i < j) balance += hash_row(row, uint64_t(j)) * uint64_t(graph.weight[e]);
-            if (i > j) balance -= hash_row(hash_row(0, uint64_t(j)), uint64_t(i)) * uint64_t(graph.weight[e]);
+            const uint64_t term = factor[graph.to[e]] * uint64_t(graph.weight[e]);
+            above += graph.to[e] > i ? term : 0;
+            below += graph.to[e] < i ? term : 0;
         }
+        balance += factor[i] * (above - below);
     }
     return balance == 0;
 }

@@ -17,7 +17,7 @@ struct Graph {
 struct LeidenOptions {
     double resolution;
     uint64_t seed;
-    int64_t iterations;  // at most so many; -1: until nothing is found that is better
+    int64_t iterations;  // at most so many; 0: nodes move and that is all; -1: until nothing better is found
 };
 
 // Communities of large modularity, each connected. IN start (nodes), labels in 0..nodes-1, or null: every node alone.
@@ -26,8 +26,8 @@ std::vector<int32_t> leiden(const Graph& graph, const int32_t* start, const Leid
 // IN labels in 0..nodes-1.
 double modularity(const Graph& graph, const int32_t* labels, double resolution);
 
-// Whether every entry has its mirror image of the same weight. Says yes wherever that is so, and else but for one
-// chance in 2^64 no.
+// Whether every entry has its mirror image of the same weight. Says yes wherever that is so, and else no, but for about
+// one chance in 2^60.
 bool is_symmetric(const Graph& graph);
 
 }  // namespace dc2

@@ -336,7 +336,7 @@ Array<int32_t, 1> find_communities(const In1<int64_t>& indptr, const In1<int32_t
                                    double resolution, uint64_t seed, const optional<In1<int32_t>>& start,
                                    int64_t iterations) {
     require(resolution >= 0 && std::isfinite(resolution), "resolution: a finite number from 0");
-    require(iterations == -1 || iterations > 0, "iterations: a number from 1, or -1 for no limit");
+    require(iterations >= -1, "iterations: a number from 0, or -1 for no limit");
     std::vector<int32_t> labels;
     {
         nb::gil_scoped_release released;

@@ -108,7 +108,8 @@ def _save_models(folder: Path) -> None:
 def _work(folder: Path, first: int, last: int, seed: int) -> None:
     honest = [path.read_bytes() for path in sorted(folder.glob("?.dc2"))]
     path = folder / "mutated.dc2"
-    _use(honest[0], path, report=True)  # whatever is imported late is imported now
+    # Whatever is imported late is imported now, before memory is bounded.
+    assert all(_use(content, path, report=True) for content in honest)
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY_BYTES, held + MEMORY_BYTES))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, wherever it hangs

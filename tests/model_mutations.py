@@ -159,7 +159,7 @@ def _with_array(change: Callable[[Any, random.Random], Any]) -> Callable[[bytes,
             return content
         buffer = io.BytesIO()
         with np.errstate(all="ignore"):
-            np.save(buffer, change(array.copy(), chance))
+            np.save(buffer, change(np.atleast_1d(array).copy(), chance))
         return buffer.getvalue()
 
     return changed

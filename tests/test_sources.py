@@ -68,6 +68,17 @@ def test_floats_in_memory_are_not_copied(kind, dtype, tmp_path):
         assert np.shares_memory(block.X, held)
 
 
+@pytest.mark.parametrize("kind", ["fortran", "strided", "pandas", "polars", "pyarrow", "parquet", "npy"])
+def test_wide_rows_lie_in_one_place_when_they_are_worked_on(kind, tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 70))
+    source = as_source((IN_MEMORY | STREAMED)[kind](X, tmp_path, [0.4]))
+    for block in source.blocks(20 * 70 * 8):
+        np.testing.assert_array_equal(block.take(np.array([3, 1])), X[block.start + np.array([3, 1])])
+        np.testing.assert_array_equal(block.X, X[block.start : block.stop])
+        assert block.X.strides[1] == 8
+        assert block.X is block.X
+
+
 @pytest.mark.parametrize("kind", ["npy", "memmap"])
 def test_columns_of_arrays_are_chosen_by_index(kind, tmp_path):
     X = np.arange(12.0).reshape(3, 4)

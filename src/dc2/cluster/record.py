@@ -71,6 +71,7 @@ class ClusterRecord:
             and isinstance(self.conquest, Conquest)
             and isinstance(self.signatures, Signatures)
             and hasattr(self.similarity, "in_words")
+            and self.similarity.sparse == (self.conquest.spectrum is None)
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
             and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]

@@ -68,6 +68,11 @@ class Compression:
     ids: NDArray[np.int32] | None = None
     sample: Sample | None = None
 
+    def check(self) -> None:
+        """Raise if rows could be sent to signatures that are not there; called when read from a model file."""
+        if not hasattr(self.router, "assign") or self.router.centres.shape != self.signatures.points.shape:
+            raise InputError("the router and the signatures of a Compression do not fit together.")
+
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:
     """Sample, grow, route every row and add it up per leaf."""

@@ -17,6 +17,7 @@ from dc2.compress.signatures import Signatures
 from dc2.compress.stream import Stream
 from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
 from dc2.engines.threads import usable_threads
+from dc2.errors import InputError
 from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.model_file import SaveMixin, saved_model, saved_record
@@ -41,6 +42,12 @@ class CompressorRecord:
     columns: Columns
     compression: Compression | None = None
     stream: Stream | None = None
+
+    def check(self) -> None:
+        """Raise if there is nothing, or not in these columns; called when a record was read from a model file."""
+        width = self.columns.n_features
+        if self.compression is None or self.compression.signatures.points.shape[1] != width:
+            raise InputError("the parts of a CompressorRecord do not fit together.")
 
     @property
     def signed(self) -> Compression:

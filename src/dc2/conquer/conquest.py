@@ -51,6 +51,7 @@ class Spectrum:
             or not all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
             or not isinstance(self.bandwidth, float)
             or not 0 < self.bandwidth < np.inf
+            or not all(np.abs(array).max(initial=0.0) <= 1.0 + 1e-6 for array in numbers)
             or not _is_path(self.bandwidth_path, "bandwidth")
             or not _is_path(self.n_clusters_path, "n_clusters")
         ):
@@ -88,6 +89,7 @@ class Conquest:
             or labels.ndim != 1
             or not len(labels)
             or not 0 <= labels.min() <= labels.max() < len(labels)
+            or not np.bincount(labels).all()
             or (self.spectrum is not None and len(self.spectrum.embedding) != len(labels))
             or (self.communities is not None and not np.array_equal(self.communities.labels, labels))
         ):
@@ -107,6 +109,7 @@ def _is_path(path: Path | None, considered: str) -> bool:
     return bool(
         len(path) == 2
         and values.ndim == 1
+        and len(values) > 0
         and values.shape == scores.shape
         and values.dtype.kind in "if"
         and scores.dtype == np.float64

@@ -40,8 +40,8 @@ def leiden(
     """Return communities of large modularity, each connected, numbered by first appearance.
 
     `start` holds communities to begin with, of numbers below that of nodes; None: every node alone. `iterations` is
-    their largest number, or -1: until nothing is found that is better. Where nothing changes any more, half of the best
-    communities are taken apart, and the search goes on from there.
+    their largest number; 0: nodes move, and that is all; -1: until nothing better is found. Where nothing changes any
+    more, half of the best communities are taken apart, and the search goes on from there.
     """
     n = len(indptr) - 1
     entries = list(zip(indices.tolist(), weights.tolist(), strict=True))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.errors import ModelFileError
+from dc2.model_file.fields import check_fields
 from dc2.model_file.registry import MODELS, RECORDS
 from dc2.parameters import is_plain
 
@@ -83,7 +84,9 @@ def decode(value: Any, read_array: ReadArray) -> Any:
         return np.array([_checked_text(name, "a name") for name in value["names"]], dtype=object)
     if "model" in value:
         return decode_model(value, read_array)
-    record = RECORDS[value["record"]](**_decode_each(value["fields"], read_array))
+    fields = _decode_each(value["fields"], read_array)
+    check_fields(RECORDS[value["record"]], fields)
+    record = RECORDS[value["record"]](**fields)
     if hasattr(record, "check"):
         record.check()
     return record

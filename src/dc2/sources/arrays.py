@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from dc2.errors import InputError, InputTypeError
-from dc2.sources.base import Block
+from dc2.sources.base import Block, StridedRows
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 
@@ -21,7 +21,8 @@ __all__ = ["ArrayLayout", "ArraySource", "check_numeric_array"]
 class ArraySource(StreamSource[NDArray[Any]]):
     """Rows of an array.
 
-    float32 and float64 arrays of any layout are never copied; other numbers are converted block by block.
+    float32 and float64 arrays are not copied, but for wide ones whose rows do not lie in one place, of which blocks
+    are made when they are worked on; other numbers are converted block by block.
 
     Parameters
     ----------
@@ -65,6 +66,15 @@ class ArrayLayout:
         """Put arrays one below the other."""
         return np.concatenate(pieces)
 
+    def checked(self, piece: Any, where: str, start: int = 0) -> NDArray[Any]:
+        """Return a later piece as an array, or raise if it cannot follow the first one."""
+        try:
+            array = check_numeric_array(piece, min_rows=0)
+        except (InputError, InputTypeError) as error:
+            raise type(error)(f"{where}: {error}") from error
+        self.check(array, where)
+        return array
+
     def values(self, piece: NDArray[Any]) -> list[NDArray[Any]]:
         """Return what every pass must find the same."""
         return [piece]
@@ -73,7 +83,7 @@ class ArrayLayout:
         """Turn an array into a block, as a view where it can be one."""
         chosen = piece if self._columns is None else piece[:, self._columns]
         # Aligned: the steps of a field of a structured array need not be whole numbers of values.
-        return Block(start, np.require(chosen, self.dtype, "A"))
+        return Block(start, StridedRows.or_itself(np.require(chosen, self.dtype, "A")))
 
     def check(self, piece: NDArray[Any], where: str) -> None:
         """Raise if an array cannot follow the first one."""

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 from dc2.parameters import check_integer
 
-__all__ = ["Block", "DeferredRows", "Source", "rows_per_block"]
+__all__ = ["Block", "DeferredRows", "Source", "StridedRows", "in_rows", "rows_per_block"]
+
+WIDE = 32
+"""Rows of more columns are put together before work; of fewer, columns that lie apart are read as fast."""
+TILE_ROWS = 256
 
 
 class DeferredRows(Protocol):
@@ -24,6 +28,51 @@ class DeferredRows(Protocol):
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places."""
+
+
+def in_rows(X: NDArray[Any]) -> NDArray[Any]:
+    """Return wide rows so that each lies in one place; as they are where they do already, and narrow ones.
+
+    Examples
+    --------
+    >>> in_rows(np.zeros((5, 100), order="F")).flags.c_contiguous
+    True
+    """
+    if _lies_in_rows(X):
+        return X
+    rows = np.empty(X.shape, X.dtype)
+    for start in range(0, len(X), TILE_ROWS):  # a tile at a time stays in the cache
+        rows[start : start + TILE_ROWS] = X[start : start + TILE_ROWS]
+    return rows
+
+
+def _lies_in_rows(X: NDArray[Any]) -> bool:
+    return X.shape[1] <= WIDE or X.strides[1] == X.itemsize
+
+
+class StridedRows:
+    """Wide rows whose columns lie apart, as in Fortran order; put together by the thread that needs them."""
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self._X = X
+
+    @staticmethod
+    def or_itself(X: NDArray[Any]) -> NDArray[Any] | StridedRows:
+        """Return an array where it can be worked on as it lies."""
+        return X if _lies_in_rows(X) else StridedRows(X)
+
+    def __len__(self) -> int:
+        return len(self._X)
+
+    def matrix(self) -> NDArray[Any]:
+        """Return all rows."""
+        self._X = in_rows(self._X)
+        return self._X
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows at some places."""
+        taken: NDArray[Any] = self._X[places]
+        return taken
 
 
 @dataclass(frozen=True)

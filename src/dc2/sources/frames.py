@@ -11,7 +11,7 @@ from narwhals.dependencies import is_into_series, is_pandas_dataframe
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError
-from dc2.sources.base import Block
+from dc2.sources.base import Block, in_rows
 from dc2.sources.checks import check_weights, listed
 from dc2.sources.once import kept_table
 from dc2.sources.promotion import promoted_dtype
@@ -146,6 +146,16 @@ class FrameLayout:
                 f"{self.dtype}. Give the column one type throughout."
             )
 
+    def checked(self, piece: Any, where: str, start: int = 0) -> Frame:
+        """Return a later piece as a frame, or raise if it cannot follow the first one; `start` numbers its rows."""
+        frame = as_frame(piece)
+        if frame is None:
+            raise InputTypeError(f"{where} is {type(piece).__name__}, but the first is a data frame.")
+        self.check_columns(frame.schema, where)
+        self.check_dtype(frame.schema, where)
+        check_no_nulls(frame, self.number_columns, where, start)
+        return frame
+
     def widen(self, schema: Schema) -> None:
         """Make room for the numbers of one more frame."""
         self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
@@ -159,7 +169,7 @@ class FrameLayout:
 
     def values(self, piece: Frame) -> list[NDArray[Any]]:
         """Return the numbers, which every pass must find the same."""
-        arrays = (piece.get_column(name).to_numpy() for name in self.number_columns)
+        arrays = (column.to_numpy() for column in _native_columns(piece, self.number_columns))
         return [array for array in arrays if array.dtype.kind in "biuf"]
 
     def block(self, piece: Frame, start: int) -> Block:
@@ -196,8 +206,8 @@ class _FrameRows:
             chosen: NDArray[Any] = self.matrix()[places]
             return chosen
         X = np.empty((len(places), len(self._names)), self._dtype)
-        for index, name in enumerate(self._names):
-            X[:, index] = self._frame.get_column(name).to_numpy()[places]
+        for index, column in enumerate(_native_columns(self._frame, self._names)):
+            X[:, index] = column.to_numpy()[places]
         return X
 
 
@@ -205,11 +215,24 @@ def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDAr
     if frame.implementation.is_pandas():
         chosen = frame if frame.columns == names else frame.select(names)
         if all(found == dtype for found in chosen.to_native().dtypes):
-            return chosen.to_numpy()  # pandas may hold such columns as one matrix: no copy then
+            return in_rows(chosen.to_numpy())  # pandas may hold such columns as one matrix: no copy then
+    if frame.implementation.is_polars():
+        native = frame.to_native().select(names)
+        if len(set(native.dtypes)) == 1 and (values := native.to_numpy()).dtype == dtype:
+            return in_rows(values)
     X = np.empty((len(frame), len(names)), dtype, order="F")
-    for index, name in enumerate(names):
-        _fill(X[:, index], frame.get_column(name))
-    return X
+    for index, column in enumerate(_native_columns(frame, names)):
+        _fill(X[:, index], column)
+    return in_rows(X)
+
+
+def _native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
+    """Return columns as they are, where that can be had: wrapped one by one, hundreds cost more than their values."""
+    if frame.implementation.is_pyarrow():
+        return list(frame.to_native().select(names).columns)
+    if frame.implementation.is_polars():
+        return list(frame.to_native().select(names).get_columns())
+    return [frame.get_column(name) for name in names]
 
 
 def as_frame(data: Any) -> Frame | None:
@@ -257,13 +280,13 @@ def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: 
         )
 
 
-def _fill(values: NDArray[Any], column: nw.Series[Any]) -> None:
+def _fill(values: NDArray[Any], column: Any) -> None:
     """Copy a column, once: pyarrow would put the chunks of a column together before it hands them out."""
-    if not column.implementation.is_pyarrow():
+    if not hasattr(column, "chunks"):
         values[:] = column.to_numpy()
         return
     start = 0
-    for chunk in column.to_native().chunks:
+    for chunk in column.chunks:
         values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         start += len(chunk)
 

@@ -10,7 +10,7 @@ import numpy as np
 from dc2.errors import InputError, InputTypeError
 from dc2.sources.arrays import ArrayLayout, check_numeric_array
 from dc2.sources.base import Source
-from dc2.sources.frames import FrameLayout, as_frame, check_no_nulls
+from dc2.sources.frames import FrameLayout, as_frame
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
 
@@ -51,19 +51,11 @@ def callable_source(
     if frame is None:
         return _array_source(opened, check_numeric_array(first), columns, drop, weight, extra)
     layout = FrameLayout(frame.schema, columns, drop, weight, extra, "the first block")
-
     unchanged = Unchanged()
 
     def frames() -> Iterator[Any]:
         for number, block in enumerate(opened()):
-            where = f"block {number}"
-            piece = as_frame(block)
-            if piece is None:
-                raise InputTypeError(f"{where} is {type(block).__name__}, but the first is a data frame.")
-            layout.check_columns(piece.schema, where)
-            layout.check_dtype(piece.schema, where)
-            check_no_nulls(piece, layout.number_columns, where)
-            yield piece.select(layout.needed_columns)
+            yield layout.checked(block, f"block {number}").select(layout.needed_columns)
 
     return StreamSource(layout, lambda rows: unchanged.watched(None, "X", frames(), layout.values))
 
@@ -88,9 +80,7 @@ def _array_source(
             where = f"block {number}"
             if as_frame(block) is not None:
                 raise InputTypeError(f"{where} is {type(block).__name__}, but the first is an array.")
-            piece = check_numeric_array(block)
-            layout.check(piece, where)
-            yield piece
+            yield layout.checked(block, where)
 
     return StreamSource(layout, lambda rows: unchanged.watched(None, "X", arrays(), layout.values))
 

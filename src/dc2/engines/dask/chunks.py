@@ -8,7 +8,7 @@ Dask, which computes them once and knows where they lie.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -71,16 +71,13 @@ class Chunks:
                 waiting.append(chunk)
         return [*batches, Batch(waiting)] if waiting else batches
 
-    def needed(self, chunk: Chunk) -> set[Key]:
-        """Return the tasks that make a chunk."""
-        return self._reached(chunk.key)
-
     def holders(self, chunk: Chunk, who_has: dict[Key, Sequence[str]]) -> tuple[str, ...]:
         """Return the workers that hold all that a chunk is made of."""
-        holders = [set(who_has.get(key, ())) for key in self.needed(chunk) & self._held]
+        holders = [set(who_has.get(key, ())) for key in self.needed(chunk.key) & self._held]
         return tuple(sorted(set.intersection(*holders))) if holders else ()
 
-    def _reached(self, first: Key, stop: Iterable[Key] = ()) -> set[Key]:
+    def needed(self, first: Key, stop: Collection[Key] = ()) -> set[Key]:
+        """Return a task and all that it needs, but not what lies below the tasks of `stop`."""
         found: set[Key] = set()
         stack = [first]
         while stack:
@@ -111,7 +108,7 @@ class Chunks:
 
     def _needed_alone(self, chunk_key: Key, shared: set[Key]) -> set[Key] | None:
         """Return the nodes that serve this chunk, or None if some of them serve others too."""
-        own = self._reached(chunk_key, shared)
+        own = self.needed(chunk_key, shared)
         return own if own.isdisjoint(shared) else None
 
 

@@ -23,16 +23,9 @@ IN_WORDS_ALREADY = (InputError, InputTypeError, ParameterError)
 
 
 def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[Any]], Any | None]) -> None:
-    """Raise the error that says what happened to which chunk, unless `error` does so itself.
+    """Raise the error that says what happened to which chunk, unless what the scheduler raised does so itself.
 
-    Parameters
-    ----------
-    error : exception
-        What a scheduler raised.
-    work : Pass
-        What it worked on.
-    first_failed : callable
-        Returns the first of some delayed calls that cannot be computed, or None.
+    `first_failed` returns the first of some delayed calls that cannot be computed, or None.
     """
     if isinstance(error, IN_WORDS_ALREADY):
         return
@@ -49,15 +42,7 @@ def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[A
 
 
 def workers_died(deadly: int | None, stage: str) -> SourceError:
-    """Return the error that says why workers died again and again.
-
-    Parameters
-    ----------
-    deadly : int or None
-        Number of the chunk that kills a worker even alone; None if none was found that does.
-    stage : str
-        Name of the stage.
-    """
+    """Return the error that says why workers died again and again; `deadly` is the chunk that kills even alone."""
     if deadly is None:
         return SourceError(
             f"workers died again and again ({stage}), and no chunk was found to kill a worker that works on it alone. "

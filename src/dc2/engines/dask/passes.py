@@ -20,20 +20,7 @@ MOST_RESULTS = 64
 
 
 class Pass:
-    """One pass over the chunks.
-
-    Parameters
-    ----------
-    job : Job
-        What is done with every chunk.
-    chunks : Chunks
-        All chunks.
-    batches : sequence of Batch
-        The chunks, as they are worked on.
-    stage : str
-        For errors, and for Dask's dashboard.
-    client : distributed.Client or None
-        Who works, if not this process.
+    """One pass over the chunks: a job, done on every batch of them, on a client's workers or in this process.
 
     Attributes
     ----------

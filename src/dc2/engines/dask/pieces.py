@@ -40,14 +40,9 @@ def pieces_of_frame(frame: Any) -> da.Array:
 
 
 def weighed_pieces(pieces: da.Array, weights: Any) -> da.Array:
-    """Put the weights of its rows beside every piece, as a pair.
+    """Put the weights of its rows (an array or a series) beside every piece, as a pair.
 
-    Parameters
-    ----------
-    pieces : dask.array.Array
-        As made by the functions above; its chunk sizes may be unknown if the weights come in as many chunks.
-    weights : dask array or dask series of shape (n_rows,)
-        One weight per row.
+    Chunk sizes of the pieces may be unknown if the weights come in as many chunks.
     """
     if not isinstance(weights, da.Array):
         weights = weights.to_dask_array()

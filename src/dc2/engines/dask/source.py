@@ -85,7 +85,7 @@ class DaskSource:
         start = 0
         for number, chunk in enumerate(self._pieces.to_delayed()):
             block = self.reader.block(chunk.compute(), number, start)
-            for first in range(0, len(block.X), rows):
+            for first in range(0, block.n_rows, rows):
                 part = slice(first, first + rows)
                 yield Block(
                     start + first,
@@ -133,7 +133,7 @@ class _Answerer:
 
     def __call__(self, piece: Any, number: int) -> Any:
         block = self.reader.block(piece, number)
-        return self.function(block) if len(block.X) else self.none
+        return self.function(block) if block.n_rows else self.none
 
 
 def _answer(piece: Any, answerer: _Answerer, block_id: tuple[int, ...] = (0,)) -> Any:

@@ -26,36 +26,22 @@ MOST_SUSPECTS = 32
 def suspects(client: Any, work: Pass) -> list[Chunk]:
     """Return the chunks that workers which died had been given, those with most deaths first.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Its scheduler counts the deaths as long as it knows the tasks: they must not be cancelled yet.
-    work : Pass
-        The pass that failed.
+    The scheduler counts the deaths as long as it knows the tasks: they must not be cancelled yet.
     """
     deaths = _deaths_by_task(client)
     involved = []
     for call, batch in work.pairs:
-        tasks = {call.key} | (work.chunks.needed(batch.chunks[0]) if batch.left_to_dask else set())
+        tasks = {call.key} | (work.chunks.needed(batch.chunks[0].key) if batch.left_to_dask else set())
         involved.append((max(deaths.get(task, 0) for task in tasks), batch))
     involved.sort(key=lambda pair: -pair[0])
     return [chunk for count, batch in involved[:MOST_SUSPECTS] if count for chunk in batch.chunks]
 
 
 def deadly_chunk(client: Any, work: Pass, tried: Sequence[Chunk]) -> int | None:
-    """Return the number of the first chunk that kills the workers though nothing of ours runs beside it, or None.
+    """Return the number of the first suspect that kills the workers though nothing of ours runs beside it, or None.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    work : Pass
-        The pass that failed; its futures must be cancelled.
-    tried : sequence of Chunk
-        The suspects.
-
-    Notes
-    -----
-    An innocent chunk takes as long as in the pass; the deadly one as many deaths as the cluster allows.
+    The futures of the pass must be cancelled before. An innocent chunk takes as long as in the pass; the deadly one as
+    many deaths as the cluster allows.
     """
     try:
         client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)

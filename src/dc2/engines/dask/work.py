@@ -98,7 +98,7 @@ def run_batch(job: Job, batch: Batch, piece: Any = None) -> list[Any]:
             continue
         block = job.reader.block(piece, chunk.number, chunk.start, chunk.rows)
         piece = None
-        if len(block.X):
+        if block.n_rows:
             results = job.joined([*results, job.function(block)])
         del block
     return results
