@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.agreement import RESAMPLES, agreement, resampled
-from dc2.communities.graph import TieGraph
 from dc2.communities.profile import Nodes, Profile, communities
+from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
@@ -108,7 +108,7 @@ class Evidence:
         self._profile = profile
         self._volumes = nodes.graph.volumes()
         self._valleys: Valleys | None = None
-        self._resampled: list[TieGraph] | None = None
+        self._resampled: list[Search] | None = None
         nothing = np.full(len(profile.resolutions), np.nan)
         self.agreements = (known["agreement"] if known else nothing).copy()
         self.depths = (known["depth"] if known else nothing).copy()
@@ -124,24 +124,24 @@ class Evidence:
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
-        graphs = self._graphs()
+        searches = self._searches()
         missing = [int(place) for place in places if np.isnan(self.agreements[place])]
-        jobs = [(place, graph) for place in missing for graph in graphs]
+        jobs = [(place, search) for place in missing for search in searches]
         resolutions = self._profile.resolutions
         with ThreadPoolExecutor(self._nodes.n_threads) as pool:
             answers = list(pool.map(lambda job: communities(self._nodes, resolutions[job[0]], job[1]), jobs))
         for i, place in enumerate(missing):
-            parts = [self._profile.partitions[place], *answers[i * len(graphs) : (i + 1) * len(graphs)]]
+            parts = [self._profile.partitions[place], *answers[i * len(searches) : (i + 1) * len(searches)]]
             pairs = [(a, b) for j, a in enumerate(parts) for b in parts[:j]]
             self.agreements[place] = float(np.mean([agreement(a, b, self._volumes) for a, b in pairs]))
         found: NDArray[np.float64] = self.agreements[places]
         return found
 
-    def _graphs(self) -> list[TieGraph]:
+    def _searches(self) -> list[Search]:
         if self._resampled is None:
-            self._resampled = [
-                resampled(self._nodes.graph, self._nodes.seed + i + 1) for i in range(RESAMPLES)
-            ]
+            nodes = self._nodes
+            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(RESAMPLES)]
+            self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
 

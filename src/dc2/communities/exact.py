@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from dc2.communities.graph import TieGraph
-from dc2.communities.profile import Nodes, Profile, communities, raw_communities
+from dc2.communities.profile import Nodes, Profile, communities
 from dc2.communities.strays import community_ties
 
 _BISECTIONS = 5
@@ -81,7 +81,7 @@ def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], 
 def _finest(nodes: Nodes, resolution: float, k: int) -> tuple[NDArray[np.int32], float]:
     """Return at least k communities, however small."""
     for _ in range(_DOUBLINGS):
-        labels = raw_communities(nodes, resolution)
+        labels = nodes.search.communities(resolution)
         if labels.max() + 1 >= k:
             return labels, resolution
         resolution *= 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2 import core
 from dc2.communities.graph import TieGraph
+from dc2.communities.search import Search, small_parts
 from dc2.communities.strays import join_strays
 from dc2.errors import InputError
 from dc2.model_file import saved_record
@@ -21,7 +22,6 @@ EVERYDAY = 34  # that many resolutions are always looked at: up to about 8
 COARSE_STEP = 0.5  # beyond
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
-ITERATIONS = 3
 
 
 @saved_record
@@ -56,7 +56,7 @@ class Profile:
             raise InputError("the parts of a Profile do not fit together.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nodes:
     """A tie graph with what is known of its nodes."""
 
@@ -66,24 +66,16 @@ class Nodes:
     seed: int
     n_threads: int
 
+    @cached_property
+    def search(self) -> Search:
+        """What finds communities of the graph."""
+        return Search.of(self.graph, small_parts(self.graph, self.seed), self.seed)
 
-def communities(
-    nodes: Nodes, resolution: float, graph: TieGraph | None = None, iterations: int = ITERATIONS
-) -> NDArray[np.int32]:
+
+def communities(nodes: Nodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
     """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
-    labels = raw_communities(nodes, resolution, graph, iterations)
-    return join_strays(graph or nodes.graph, labels, nodes.masses, nodes.points)
-
-
-def raw_communities(
-    nodes: Nodes, resolution: float, graph: TieGraph | None = None, iterations: int = ITERATIONS
-) -> NDArray[np.int32]:
-    """Return the communities at a resolution, strays among them."""
-    graph = graph or nodes.graph
-    labels: NDArray[np.int32] = core.leiden(
-        graph.indptr, graph.indices, graph.weights, float(resolution), nodes.seed, None, iterations
-    )
-    return labels
+    search = search or nodes.search
+    return join_strays(search.graph, search.communities(float(resolution)), nodes.masses, nodes.points)
 
 
 def make_profile(nodes: Nodes) -> Profile:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # both implementations have these signatures
         sample_rows,
         scan,
     )
-    from dc2.core.resolutions import leiden_path
 
 __all__ = [
     "SlowCoreWarning",
@@ -35,7 +34,6 @@ __all__ = [
     "grow_tree",
     "hash_rows",
     "leiden",
-    "leiden_path",
     "link_neighbours",
     "modularity",
     "name",
@@ -47,7 +45,7 @@ __all__ = [
     "scan",
 ]
 
-# Each native function, and the module where its twin is; what is built on them is the same for both cores.
+# Each function, and the module where its twin is.
 _REFERENCE = (
     "coleaf_counts",
     "grow_tree",
@@ -63,7 +61,6 @@ _TWINS = {
     **dict.fromkeys(_REFERENCE, "dc2.core.reference"),
     **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
 }
-_BUILT_ON_THEM = {"leiden_path": "dc2.core.resolutions"}
 
 
 class SlowCoreWarning(RuntimeWarning):
@@ -96,12 +93,10 @@ name, reason, _native_module = _choose(os.environ.get("DC2_CORE", ""))
 
 def __getattr__(attribute: str) -> Any:
     """Hand out the chosen implementation when it is first used, and say then if it is the slow one by accident."""
-    if attribute not in _TWINS and attribute not in _BUILT_ON_THEM:
+    if attribute not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
     for function, twin in _TWINS.items():
         globals()[function] = getattr(_native_module or import_module(twin), function)
-    for function, module in _BUILT_ON_THEM.items():
-        globals()[function] = getattr(import_module(module), function)
     if name == "reference" and not os.environ.get("DC2_CORE"):
         warnings.warn(
             f"dc2 runs on its NumPy core, many times slower than the native one, because {reason}. Reinstall dc2 "
