@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
+from dc2.communities.agreement import agreement, resampled, resamples
 from dc2.communities.graph import TieGraph
 from dc2.communities.profile import Nodes, Profile, communities
 from dc2.communities.valleys import Valleys
@@ -26,6 +26,8 @@ POWER = 0.8
 # What the score must reach for more than one cluster.
 BAR = 0.15
 LOOKS = 3
+# Plateaus that are looked at together, which costs less.
+TOGETHER = 4
 # What lies beyond an end of the profile, in the logarithm of resolutions.
 END = 0.25
 
@@ -63,7 +65,7 @@ class Candidate:
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where resamples agree most.
+        Where in the profile its partition is: where most speaks for it.
     agreement : float
         There.
     depth : float
@@ -143,9 +145,8 @@ class Evidence:
 
     def _graphs(self) -> list[TieGraph]:
         if self._resampled is None:
-            self._resampled = [
-                resampled(self._nodes.graph, self._nodes.seed + i + 1) for i in range(RESAMPLES)
-            ]
+            graph, seed = self._nodes.graph, self._nodes.seed
+            self._resampled = [resampled(graph, seed + i + 1) for i in range(resamples(graph.n_nodes))]
         return self._resampled
 
 
@@ -159,22 +160,26 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
-    for i in order:
-        if found and bounds[i] < max(BAR, max(c.score for c in found) / 2):
+    for start in range(0, len(order), TOGETHER):
+        least = max(BAR, max((c.score for c in found), default=0.0) / 2)
+        batch = [allowed[i] for i in order[start : start + TOGETHER] if bounds[i] >= least or not found]
+        if not batch:
             break
-        found.append(weighed(allowed[i], evidence))
+        evidence.agreement(np.concatenate([plateau.looks() for plateau in batch]))
+        found += [weighed(plateau, evidence) for plateau in batch]
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau."""
-    places = plateau.looks()
-    agreements = evidence.agreement(places)
-    best = int(np.argmax(agreements))
-    agrees = float(agreements[best])
-    depth, crossing = evidence.valleys(int(places[best]))
-    value = score(plateau, agrees, depth, crossing, evidence.dimension)
-    return Candidate(plateau, int(places[best]), agrees, depth, crossing, value)
+    """Look at what speaks for a plateau, and where on it most does."""
+    found = []
+    for place, agrees in zip(
+        plateau.looks().tolist(), evidence.agreement(plateau.looks()).tolist(), strict=True
+    ):
+        depth, crossing = evidence.valleys(place)
+        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        found.append(Candidate(plateau, place, agrees, depth, crossing, value))
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
 def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:

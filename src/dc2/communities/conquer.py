@@ -80,10 +80,14 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
-    labels, resolution = exactly(nodes, profile, k)
     shown = [weighed(plateau, evidence) for plateau in plateaus(profile) if plateau.n_clusters == k]
-    best = shown[0] if shown else None
-    verdict = _verdict(best, [], np.nan if resolution is None else resolution)
+    if shown:
+        best = shown[0]
+        labels, resolution = profile.partitions[best.place], float(profile.resolutions[best.place])
+        verdict = _verdict(best, [], resolution)
+    else:
+        labels, merged_at = exactly(nodes, profile, k)
+        verdict = _verdict(None, [], np.nan if merged_at is None else merged_at)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, shown)
 
 
@@ -91,7 +95,7 @@ def _fewest(
     nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int
 ) -> CommunityResult:
     """Answer with the smallest number allowed, since nothing speaks for another one."""
-    labels, resolution = exactly(nodes, profile, low)
+    given = _given(nodes, profile, evidence, low)
     runner = found[0] if found else None
     verdict = Verdict(
         score=0.0,
@@ -103,9 +107,9 @@ def _fewest(
         depth=0.0,
         crossing=0.0,
         persistence=0.0,
-        resolution=np.nan if resolution is None else resolution,
+        resolution=given.verdict.resolution,
     )
-    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, found)
+    return _result(nodes, profile, evidence, given.labels, verdict, found)
 
 
 def _verdict(best: Candidate | None, others: list[Candidate], resolution: float) -> Verdict:

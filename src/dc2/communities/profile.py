@@ -21,6 +21,7 @@ LOWEST = 0.002
 STEP = 0.5  # in the logarithm of resolutions; halved where numbers change
 EVERYDAY = 17  # that many resolutions make the grid: up to about 6
 START = 5  # the first of them to be looked at
+UPWARD = 3  # that many more at a time, where more clusters are looked for
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
 STEEP = 2  # numbers that grow so much within a step persist nowhere inside
@@ -142,8 +143,8 @@ def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) 
         and _count(seen[highest]) * LEAST_SIZE < nodes.graph.n_nodes
         and _resolution(highest) < HIGHEST
     ):
-        seen |= look([highest + 1.0, highest + 2.0])
-        highest += 2
+        seen |= look([float(place) for place in range(highest + 1, highest + 1 + UPWARD)])
+        highest += UPWARD
 
 
 def _between(seen: dict[float, NDArray[np.int32]]) -> list[float]:
