@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
+from dc2.communities.agreement import agreement, resampled, resamples
 from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
@@ -64,7 +64,7 @@ class Candidate:
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where resamples agree most.
+        Where in the profile its partition is: where most speaks for it.
     agreement : float
         There.
     depth : float
@@ -154,7 +154,7 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(RESAMPLES)]
+            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))]
             self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
@@ -177,14 +177,14 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau."""
-    places = plateau.looks()
-    agreements = evidence.agreement(places)
-    best = int(np.argmax(agreements))
-    agrees = float(agreements[best])
-    depth, crossing = evidence.valleys(int(places[best]))
-    value = score(plateau, agrees, depth, crossing, evidence.dimension)
-    return Candidate(plateau, int(places[best]), agrees, depth, crossing, value)
+    """Look at what speaks for a plateau, and where on it most does."""
+    looks = plateau.looks()
+    found = []
+    for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
+        depth, crossing = evidence.valleys(place)
+        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        found.append(Candidate(plateau, place, agrees, depth, crossing, value))
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
 def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:

@@ -91,8 +91,8 @@ def _finest(nodes: Nodes, resolution: float, k: int) -> tuple[NDArray[np.int32],
 def merged(graph: TieGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
     """Merge clusters until k are left: those first that are most tied for their volumes, then the nearest parts.
 
-    Merging clusters i and j raises modularity by w_ij - g vol_i vol_j, apart from a factor: the pair with the largest
-    w_ij / (vol_i vol_j) is the first to gain as the resolution g falls.
+    Ties are taken as a share of the smaller volume. The share of both, w_ij / (vol_i vol_j), which modularity goes by,
+    would merge small clusters that hardly touch before the two halves of a large one.
     """
     n_clusters = int(labels.max()) + 1
     home = np.arange(n_clusters)
@@ -120,7 +120,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
         if i != j:
             ties[i][j] = tie
     heap = [
-        (-tie / (volumes[i] * volumes[j]), i, j)
+        (-tie / min(volumes[i], volumes[j]), i, j)
         for i in range(len(home))
         for j, tie in ties[i].items()
         if i < j
@@ -128,7 +128,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
     heapq.heapify(heap)
     while merges and heap:
         strength, i, j = heapq.heappop(heap)
-        if home[i] != i or home[j] != j or -ties[i][j] / (volumes[i] * volumes[j]) != strength:
+        if home[i] != i or home[j] != j or -ties[i][j] / min(volumes[i], volumes[j]) != strength:
             continue
         home[j] = i
         volumes[i] += volumes[j]
@@ -140,7 +140,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
             del ties[other][j]
         for other, tie in ties[i].items():
             pair = (min(i, other), max(i, other))
-            heapq.heappush(heap, (-tie / (volumes[i] * volumes[other]), *pair))
+            heapq.heappush(heap, (-tie / min(volumes[i], volumes[other]), *pair))
         merges -= 1
     return merges
 
