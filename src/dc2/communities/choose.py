@@ -154,7 +154,9 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))]
+            graphs = [
+                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
+            ]
             self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
@@ -204,7 +206,19 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
     return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
 
 
+def clearest(plateau: Plateau, evidence: Evidence) -> int:
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; of equals one in the middle."""
+    looks = plateau.looks().tolist()
+    middle = looks[len(looks) // 2]
+    bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
+    return max(looks, key=lambda place: (bounds[place], -abs(place - middle)))
+
+
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
     """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
-    looks = plateau.looks()
-    return score(plateau, 1.0, *evidence.valleys(int(looks[len(looks) // 2])), evidence.dimension)
+    looks = plateau.looks().tolist()
+    return _bound_at(plateau, looks[len(looks) // 2], evidence)
+
+
+def _bound_at(plateau: Plateau, place: int, evidence: Evidence) -> float:
+    return score(plateau, 1.0, *evidence.valleys(place), evidence.dimension)

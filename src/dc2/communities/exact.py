@@ -21,35 +21,20 @@ _MOST_NUMBERS = 1 << 31  # in all coordinates that these distances look at
 
 
 def exactly(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float | None]:
-    """Return exactly k clusters and the resolution that gave them, or None where they were merged.
+    """Return exactly k clusters where the profile has none, and the resolution that gave them, None if merged.
 
-    The resolution is the middle of the longest run that has k clusters. Without one it is searched between its
-    neighbours; without success the next finer partition is merged, the most strongly tied clusters first.
+    The resolution is searched between its neighbours. Without success the next finer partition is merged, the most
+    strongly tied clusters first.
     """
     n_nodes = nodes.graph.n_nodes
     if k >= n_nodes:
         return np.arange(n_nodes, dtype=np.int32), None
     if k == 1:
         return np.zeros(n_nodes, dtype=np.int32), None
-    run = longest_run(profile, k)
-    if run is not None:
-        middle = (run[0] + run[1]) // 2
-        return profile.partitions[middle], float(profile.resolutions[middle])
     labels, resolution = _bisect(nodes, profile, k)
     if labels.max() + 1 == k:
         return labels, resolution
     return merged(nodes.graph, nodes.points, labels, k), None
-
-
-def longest_run(profile: Profile, k: int) -> tuple[int, int] | None:
-    """Return the first and last place of the longest run of resolutions that give k clusters, in their logarithm."""
-    hits = np.flatnonzero(profile.n_clusters == k)
-    if not len(hits):
-        return None
-    runs = np.split(hits, np.flatnonzero(np.diff(hits) > 1) + 1)
-    logs = np.log(profile.resolutions)
-    best = max(runs, key=lambda run: (logs[run[-1]] - logs[run[0]], -run[0]))
-    return int(best[0]), int(best[-1])
 
 
 def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float]:
