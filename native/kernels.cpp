@@ -83,8 +83,8 @@ static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, i
         const T* const points[4] = {job.centres + four[0] * padded, job.centres + four[1] * padded,
                                     job.centres + four[2] * padded, job.centres + four[3] * padded};
         T found[4];
-        four_squared_distances<T, Chunks>(x, points, chunks, found);
         k += 4;
+        if (!four_within<T, Chunks>(x, points, chunks, distance, found)) continue;
         if ((found[0] < distance) | (found[1] < distance) | (found[2] < distance) | (found[3] < distance)) {
             int first = 0;
             while (!(found[first] < distance)) ++first;

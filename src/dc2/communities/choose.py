@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
-from dc2.communities.profile import Nodes, Profile, communities
+from dc2.communities.agreement import agreement, resampled, resamples
+from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
 # Resamples of a cloud agree to about this much on how to cut it.
 CHANCE = 0.75
-# Of ties that would cross by chance, clusters worth the name have at most half.
-MOST_CROSSING = 0.5
 # What agreement and valleys must come to together.
 LEAST_EVIDENCE = 0.35
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
@@ -66,7 +64,7 @@ class Candidate:
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where resamples agree most.
+        Where in the profile its partition is: where most speaks for it.
     agreement : float
         There.
     depth : float
@@ -156,7 +154,9 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(RESAMPLES)]
+            graphs = [
+                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
+            ]
             self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
@@ -179,14 +179,14 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau."""
-    places = plateau.looks()
-    agreements = evidence.agreement(places)
-    best = int(np.argmax(agreements))
-    agrees = float(agreements[best])
-    depth, crossing = evidence.valleys(int(places[best]))
-    value = score(plateau, agrees, depth, crossing, evidence.dimension)
-    return Candidate(plateau, int(places[best]), agrees, depth, crossing, value)
+    """Look at what speaks for a plateau, and where on it most does."""
+    looks = plateau.looks()
+    found = []
+    for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
+        depth, crossing = evidence.valleys(place)
+        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        found.append(Candidate(plateau, place, agrees, depth, crossing, value))
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
 def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:
@@ -206,7 +206,19 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
     return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
 
 
+def clearest(plateau: Plateau, evidence: Evidence) -> int:
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; of equals one in the middle."""
+    looks = plateau.looks().tolist()
+    middle = looks[len(looks) // 2]
+    bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
+    return max(looks, key=lambda place: (bounds[place], -abs(place - middle)))
+
+
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    return max(
-        score(plateau, 1.0, *evidence.valleys(int(place)), evidence.dimension) for place in plateau.looks()
-    )
+    """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
+    looks = plateau.looks().tolist()
+    return _bound_at(plateau, looks[len(looks) // 2], evidence)
+
+
+def _bound_at(plateau: Plateau, place: int, evidence: Evidence) -> float:
+    return score(plateau, 1.0, *evidence.valleys(place), evidence.dimension)

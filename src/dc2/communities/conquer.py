@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.choose import BAR, Candidate, Evidence, candidates, plateaus
+from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
 from dc2.communities.exact import exactly
 from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
@@ -93,10 +93,14 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
-    labels, resolution = exactly(nodes, profile, k)
-    widths = [plateau.width for plateau in plateaus(profile) if plateau.n_clusters == k]
-    verdict = _verdict(None, [], np.nan if resolution is None else resolution)
-    verdict = replace(verdict, persistence=max(widths, default=0.0))
+    same = [plateau for plateau in plateaus(profile) if plateau.n_clusters == k]
+    if same:
+        place = clearest(same[0], evidence)
+        labels, resolution = profile.partitions[place], float(profile.resolutions[place])
+    else:
+        labels, found_at = exactly(nodes, profile, k)
+        resolution = np.nan if found_at is None else found_at
+    verdict = replace(_verdict(None, [], resolution), persistence=same[0].width if same else 0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
 
 

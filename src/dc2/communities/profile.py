@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from dc2.communities.graph import TieGraph
 from dc2.communities.search import Search, small_parts
 from dc2.communities.strays import join_strays
+from dc2.communities.valleys import crossing_ties
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
@@ -27,6 +28,7 @@ START = 8  # the first of them to be looked at
 BLOCK = 4  # resolutions that are looked at together, for any number of threads
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
+MOST_CROSSING = 0.5  # of ties that would cross by chance, clusters worth the name have at most half
 STEEP = 2  # numbers that grow so much within a step persist nowhere inside
 FAR_APART = 2  # places of the grid from one to the next, where a given number is looked for
 
@@ -171,11 +173,12 @@ def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) 
 
 
 def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
-    """Go up while there are ever more clusters."""
+    """Go up while there are ever more clusters, and these keep more of their ties than clusters by chance would."""
     highest = EVERYDAY - 1
     while (
         _count(seen[highest]) > _count(seen[highest - 1])
         and _count(seen[highest]) * LEAST_SIZE < nodes.graph.n_nodes
+        and crossing_ties(nodes.graph, seen[highest]) < MOST_CROSSING
         and _resolution(highest) < HIGHEST
     ):
         seen |= look([highest + 1.0, highest + 2.0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2 import core
 from dc2.communities.graph import TieGraph
 
 _BLOCK = 1 << 22  # numbers held at once while distances are taken
@@ -113,7 +114,12 @@ class Valleys:
         summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
         with np.errstate(divide="ignore", invalid="ignore"):
             depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
-        volumes = np.bincount(labels, self.volumes)
-        by_chance = 1 - ((volumes / volumes.sum()) ** 2).sum()
-        crossing = float(ties.sum() / volumes.sum() / by_chance) if n_clusters > 1 else 0.0
-        return depths, crossing
+        return depths, crossing_ties(graph, labels)
+
+
+def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
+    """Return the share of ties that cross between clusters; 1 is what ties drawn by chance would have."""
+    rows = (graph.indptr, graph.indices, graph.weights, labels)
+    kept, beyond_chance = core.modularity(*rows, 0.0), core.modularity(*rows, 1.0)
+    by_chance = 1.0 - (kept - beyond_chance)
+    return (1.0 - kept) / by_chance if by_chance > 0 else 0.0

@@ -85,8 +85,8 @@ def python_snippet(model: Any) -> str:
 
 
 def _import_of(recipe: Any) -> str:
-    home = "dc2.kernels" if type(recipe).__module__.startswith("dc2.kernels.") else "dc2"
-    return f"from {home} import {type(recipe).__name__}"
+    room = "dc2.kernels" if type(recipe).__module__.startswith("dc2.kernels.") else "dc2"
+    return f"from {room} import {type(recipe).__name__}"
 
 
 def command_line(model: Any) -> str | None:
