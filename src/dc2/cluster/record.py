@@ -121,6 +121,15 @@ class ClusterRecord:
         """The cluster of each signature, -1 where it is too small."""
         return self.marked(self.conquest.labels)
 
+    @property
+    def noise_of_signatures(self) -> NDArray[np.float64] | None:
+        """The weight of the rows fitted that are labelled -1, of each signature; None where no noise was asked for."""
+        outliers = self.outliers
+        if outliers is None or (outliers.noise_weights is None and not outliers.min_cluster_share):
+            return None
+        noise = np.zeros(len(self.signatures)) if outliers.noise_weights is None else outliers.noise_weights
+        return np.where(self.signature_labels < 0, self.signatures.weights, noise)
+
     def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""
         assert self.ids is not None
