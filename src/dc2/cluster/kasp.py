@@ -70,7 +70,8 @@ class CentreRouter:
         X = X if self.scaling is None else self.scaling.apply(X)
         # Rows may be so far off that their squares are no numbers; where all centres are on one side, less far will do.
         largest = np.finfo(X.dtype).max ** 0.5 / (8 * X.shape[1])
-        return np.clip(X, -largest, largest)
+        clipped: NDArray[Any] = np.clip(X, -largest, largest)
+        return clipped
 
 
 @saved_model

@@ -124,5 +124,5 @@ class FittedClusters:
         shares = weights / np.bincount(self.labels, weights)[self.labels]
         starts = np.arange(len(self.labels) + 1)
         member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
-        means: NDArray[np.float64] = member.T @ of
+        means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means
