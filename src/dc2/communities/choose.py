@@ -20,9 +20,11 @@ CHANCE = 0.75
 # Of ties that would cross by chance, clusters worth the name have at most half.
 MOST_CROSSING = 0.5
 # What agreement and valleys must come to together.
-LEAST_EVIDENCE = 0.35
+LEAST_EVIDENCE = 0.3
+# A cloud of d dimensions has plateaus of about (1 + 1/d)/k: at most 2/k.
+CLOUD = 2.0
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
-POWER = 0.8
+POWER = 0.65
 # What the score must reach for more than one cluster.
 BAR = 0.15
 LOOKS = 3
@@ -187,16 +189,16 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
 
     Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few dimensions
     valleys tell clusters from clouds, whose cuts resamples may well repeat: on a line all the time. In many
-    distances hardly show valleys, but there resamples of a cloud do not agree at all. A cloud of d dimensions has
-    plateaus of about (1 + 1/d)/k, so widths are taken in terms of 1/k; beyond a few times of that it makes no
-    difference how wide one is.
+    distances hardly show valleys, but there resamples of a cloud do not agree at all. Either alone can be enough.
+    Widths are taken in terms of what a cloud shows; beyond a few times of that it makes no difference how wide a
+    plateau is.
     """
     beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
     kept = max(1 - crossing / MOST_CROSSING, 0.0)
     told = max(1 - 1 / dimension, 0.0)
-    evidence = max(beyond_chance * kept * told + depth - LEAST_EVIDENCE, 0.0)
+    evidence = max(min(beyond_chance * kept * told + depth, 1.0) - LEAST_EVIDENCE, 0.0)
     persistence = plateau.width * plateau.n_clusters
-    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
+    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + CLOUD) * evidence
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
