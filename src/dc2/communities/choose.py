@@ -30,6 +30,8 @@ BAR = 0.15
 LOOKS = 3
 # Plateaus that are looked at together, which costs less.
 TOGETHER = 4
+# How much may speak for a layer at least, in terms of the best plateau.
+LAYER_SHARE = 0.9
 # What lies beyond an end of the profile, in the logarithm of resolutions.
 END = 0.25
 
@@ -155,21 +157,30 @@ class Evidence:
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
     """Return the plateaus that matter, best first.
 
-    Agreement costs most. It is taken only where a plateau could still have half the score of the best one: what
-    cannot is neither runner-up worth naming nor a layer.
+    Agreement costs most, so it is taken first where most may speak for a plateau, then only where one could still
+    have half the score of the best, or as much a cluster: as runner-up, or as a layer.
     """
     allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
-    order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
+    left = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
-    for start in range(0, len(order), TOGETHER):
-        least = max(BAR, max((c.score for c in found), default=0.0) / 2)
-        batch = [allowed[i] for i in order[start : start + TOGETHER] if bounds[i] >= least or not found]
-        if not batch:
-            break
+    while left:
+        batch, left = [allowed[i] for i in left[:TOGETHER]], left[TOGETHER:]
         evidence.agreement(np.concatenate([plateau.looks() for plateau in batch]))
         found += [weighed(plateau, evidence) for plateau in batch]
+        best = max(found, key=lambda c: c.score)
+        least = max(best.score, BAR)
+        left = [
+            i
+            for i in left
+            if bounds[i] >= least / 2
+            or bounds[i] / _weight(allowed[i]) >= LAYER_SHARE * least / _weight(best.plateau)
+        ]
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
+
+
+def _weight(plateau: Plateau) -> float:
+    return math.pow(plateau.n_clusters, POWER)
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
@@ -198,7 +209,7 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
     told = max(1 - 1 / dimension, 0.0)
     evidence = max(min(beyond_chance * kept * told + depth, 1.0) - LEAST_EVIDENCE, 0.0)
     persistence = plateau.width * plateau.n_clusters
-    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + CLOUD) * evidence
+    return _weight(plateau) * persistence / (persistence + CLOUD) * evidence
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
