@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.choose import BAR, Candidate, Evidence, candidates, plateaus, weighed
-from dc2.communities.exact import exactly
+from dc2.communities.exact import exactly, merged
 from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile
@@ -16,6 +16,7 @@ from dc2.communities.result import CommunityResult, Verdict
 from dc2.communities.wish import Wish
 
 LAYER_AGREEMENT = 0.9
+CLEARLY_DEEPER = 0.05
 
 
 def conquer_ties(
@@ -81,14 +82,28 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
     shown = [weighed(plateau, evidence) for plateau in plateaus(profile) if plateau.n_clusters == k]
-    if shown:
-        best = shown[0]
-        labels, resolution = profile.partitions[best.place], float(profile.resolutions[best.place])
-        verdict = _verdict(best, [], resolution)
+    best = shown[0] if shown else None
+    if best is None:
+        labels, resolution = exactly(nodes, profile, k)
     else:
-        labels, merged_at = exactly(nodes, profile, k)
-        verdict = _verdict(None, [], np.nan if merged_at is None else merged_at)
+        labels, resolution = profile.partitions[best.place], float(profile.resolutions[best.place])
+    other = _merged_finer(nodes, profile, k)
+    if other is not None and evidence.depth_of(other) > evidence.depth_of(labels) + CLEARLY_DEEPER:
+        labels, resolution, best = other, None, None
+    verdict = _verdict(best, [], np.nan if resolution is None else resolution)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, shown)
+
+
+def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] | None:
+    """Merge the next finer partition of the profile down to k clusters.
+
+    One resolution for all cuts a large cluster before it tells small ones apart. Merging has no such limit.
+    """
+    finer = np.flatnonzero((profile.n_clusters > k) & (profile.n_clusters <= 2 * k))
+    if k == 1 or not len(finer):
+        return None
+    place = finer[np.argmin(profile.n_clusters[finer])]
+    return merged(nodes.graph, nodes.points, profile.partitions[place], k)
 
 
 def _fewest(
