@@ -223,7 +223,10 @@ def other_source(case: Case, base: Any, folder: Path) -> None:
     as_64 = case.source in AS_FLOAT64 and case.X.dtype != np.float64
     if case.weights is not None or as_64:
         case = replace(case, X=case.X.astype(np.float64) if as_64 else case.X, weights=None)
-        base = fitted(case)
+        try:
+            base = fitted(case)
+        except REFUSALS:
+            return  # rows that had no weight and cannot be used
     if case.source == "dask":
         with dask.config.set(scheduler="threads"):
             chunked = da.from_array(case.X, chunks=(max(1, len(case.X) // 3), -1))
