@@ -16,7 +16,7 @@ from dc2 import DC2, Compressor, RPFFeatures, SignatureNystroem
 
 
 def on_signatures(estimator: Any, n_signatures: int = 1000) -> DC2:
-    return DC2(estimator, compressor=Compressor(n_signatures, n_jobs=1, random_state=0))
+    return DC2(estimator, compressor=Compressor(n_signatures, n_jobs=1), random_state=0)
 
 
 OF_EVERY_KIND = [
