@@ -23,7 +23,7 @@ OF_EVERY_KIND = [
     on_signatures(AgglomerativeClustering(n_clusters=3)),
     on_signatures(KMeans(n_clusters=3, n_init=1, random_state=0), 30),
     on_signatures(SVC()),
-    on_signatures(SVC(), 60),
+    on_signatures(SVC(break_ties=True), 60),
     on_signatures(KernelRidge()),
     on_signatures(SVR(C=10.0), 60),
     on_signatures(KernelPCA(n_components=2, kernel="rbf")),
