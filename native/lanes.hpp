@@ -51,6 +51,17 @@ struct LaneTypes {
 };
 #endif
 
+// Asks for the cache lines of some values before they are needed.
+template <class T>
+static inline void prefetch(const T* from, int64_t count) {
+#if defined(__GNUC__)
+    const char* byte = reinterpret_cast<const char*>(from);
+    for (int64_t at = 0; at < count * int64_t(sizeof(T)); at += 64) __builtin_prefetch(byte + at);
+#else
+    (void)from, (void)count;
+#endif
+}
+
 template <class V, class T>
 static inline V load(const T* from) {
     V v;

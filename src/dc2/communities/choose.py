@@ -211,7 +211,7 @@ def clearest(plateau: Plateau, evidence: Evidence) -> int:
     looks = plateau.looks().tolist()
     middle = looks[len(looks) // 2]
     bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
-    return max(looks, key=lambda place: (bounds[place], -abs(place - middle)))
+    return int(max(looks, key=lambda place: (bounds[place], -abs(place - middle))))
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:

@@ -44,7 +44,8 @@ class Facts:
     @cached_property
     def shown(self) -> NDArray[np.intp]:
         """The signatures to be drawn: the heaviest, heaviest first; every cluster has some."""
-        order = np.argsort(-self.clusters.weights, kind="stable")
+        inside = self.clusters.in_clusters
+        order = inside[np.argsort(-self.clusters.weights[inside], kind="stable")]
         _, first = np.unique(self.clusters.labels[order], return_index=True)
         rest = np.setdiff1d(np.arange(len(order)), first)
         kept = np.sort(np.concatenate([first, rest[: max(MOST_SHOWN - len(first), 0)]]))
@@ -88,8 +89,8 @@ class Facts:
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Share of all rows in each cluster."""
-        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.sizes.sum()
+        """Share of all rows in each cluster; with noise they add up to less than 1."""
+        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.total
         return shares
 
     @cached_property
