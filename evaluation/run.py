@@ -94,8 +94,8 @@ def run(
     total, done = sum(len(work) for _, work in wanted), 0
     tell(f"{total} pieces of work to do; results go to {os.fspath(store.folder)!r}.")
     for name, work in wanted:
-        for message in _work_on(name, work, settings, store, data_home, download):
-            done += 1
+        for pieces, message in _work_on(name, work, settings, store, data_home, download):
+            done += pieces
             tell(f"[{done}/{total}] {message}")
     draw_all(store)
     if docs is not None:
@@ -131,14 +131,14 @@ def _work_on(
     store: Store,
     data_home: Folder | None,
     download: bool,
-) -> Iterator[str]:
-    """Do the work on one data set; say a line for each piece."""
+) -> Iterator[tuple[int, str]]:
+    """Do the work on one data set; give the number of pieces done, and a line about them."""
     if not work:
         return
     try:
         data = load(name, settings, data_home, download=download)
     except DataNotFoundError as error:
-        yield f"{TITLES[name]} is left out: {error}"
+        yield len(work), f"{TITLES[name]} is left out: {error}"
         return
     for experiment, variant, seed in work:
         load_before = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
@@ -149,4 +149,5 @@ def _work_on(
             store.table(table).put(
                 {**row, "load": load_before, "versions": versions()} for row in results[table]
             )
-        yield f"{TITLES[name]} ({data.origin}), {experiment.name}, {variant}, seed {seed}: {watch.seconds:.1f} s"
+        about = f"{TITLES[name]} ({data.origin}), {experiment.name}, {variant}, seed {seed}"
+        yield 1, f"{about}: {watch.seconds:.1f} s"

@@ -130,10 +130,11 @@ Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Array<T, N>(kept->data(), shape, owner);
 }
 
-// Rows of eight-lane chunks, held in `store`.
+// Rows of eight-lane chunks: as they lie where they fill whole chunks, else copied to `store`.
 template <class T>
 const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
     const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
+    if (width == wide) return rows.data();
     store = LineBuffer<T>(count * wide);
     for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
     return store.data();

@@ -26,9 +26,9 @@ QUICK = ("-k", "2", "--signatures", "50")
 HALF_WRITTEN = """
 import sys, time
 from dc2.cli import main
-from dc2.cluster import RPFCluster
+from dc2.cluster import DC2Clustering
 
-blocks = RPFCluster.labelled_blocks
+blocks = DC2Clustering.labelled_blocks
 
 def waiting(self, X):
     for block in blocks(self, X):
@@ -36,7 +36,7 @@ def waiting(self, X):
         print("half", flush=True)
         time.sleep(60)
 
-RPFCluster.labelled_blocks = waiting
+DC2Clustering.labelled_blocks = waiting
 main(sys.argv[1:])
 """
 

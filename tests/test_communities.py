@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from dc2.communities import CommunityResult, TieGraph, Wish, conquer_ties, rechoose, tie_graph
+from dc2.communities import CommunityResult, Nodes, TieGraph, Wish, conquer_ties, rechoose, tie_graph
 from dc2.communities.layers import by_mass
 from dc2.communities.sizes import ties_per_row
 from dc2.communities.strays import join_strays, solid
@@ -27,10 +27,14 @@ def neighbours(X):
     return near.astype(np.int32)
 
 
-def conquered(X, wish=None, masses=None, seed=0, n_threads=1) -> CommunityResult:
+def nodes_of(X, masses=None, seed=0, n_threads=1) -> Nodes:
     masses = np.ones(len(X)) if masses is None else masses
-    graph = tie_graph(neighbours(X), masses, len(X))
-    return conquer_ties(graph, X, masses, wish or Wish(), seed, n_threads)
+    return Nodes(tie_graph(neighbours(X), masses, len(X)), X, masses, seed, n_threads)
+
+
+def conquered(X, wish=None, masses=None, seed=0, n_threads=1) -> CommunityResult:
+    nodes = nodes_of(X, masses, seed, n_threads)
+    return conquer_ties(nodes.graph, X, nodes.masses, wish or Wish(), seed, n_threads)
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +93,9 @@ def test_weights_of_any_size_give_whole_ties_that_add_up_exactly(scale):
 @given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 1000))
 def test_every_number_up_to_that_of_nodes_is_given_exactly(n_nodes, width, seed):
     X = np.random.default_rng(seed).normal(size=(n_nodes, width))
-    result = conquered(X)
+    result, nodes = conquered(X), nodes_of(X)
     for k in range(1, n_nodes + 1):
-        again = rechoose(result, Wish.exactly(k))
+        again = rechoose(result, nodes, Wish.exactly(k))
         assert again.n_clusters == k
         np.testing.assert_array_equal(np.unique(again.labels), np.arange(k))
 
@@ -102,14 +106,15 @@ def test_more_clusters_than_nodes_are_as_many_as_nodes():
 
 def test_the_true_number_gives_the_true_clusters(blobs, blobs_result):
     y = blobs[1]
-    assert adjusted_rand_score(y, rechoose(blobs_result, Wish.exactly(4)).labels) == 1
+    assert adjusted_rand_score(y, rechoose(blobs_result, nodes_of(blobs[0]), Wish.exactly(4)).labels) == 1
 
 
 def test_clusters_are_connected_unless_there_are_fewer_than_parts(blobs, blobs_result):
-    graph = blobs_result.nodes.graph
+    nodes = nodes_of(blobs[0])
+    graph = nodes.graph
     n_parts = connected_components(graph.matrix())[0]
     for k in range(n_parts, 30):
-        labels = rechoose(blobs_result, Wish.exactly(k)).labels
+        labels = rechoose(blobs_result, nodes, Wish.exactly(k)).labels
         for cluster in range(k):
             inside = labels == cluster
             assert connected_components(graph.matrix()[inside][:, inside])[0] == 1
@@ -121,7 +126,7 @@ def test_parts_join_by_their_nearest_points():
     )
     result = conquered(X[:, None], Wish.exactly(2))
     np.testing.assert_array_equal(result.labels, np.repeat([0, 1], [60, 20]))
-    three = rechoose(result, Wish.exactly(3)).labels
+    three = rechoose(result, nodes_of(X[:, None]), Wish.exactly(3)).labels
     np.testing.assert_array_equal(three, np.repeat([1, 0, 2], [20, 40, 20]))
 
 
@@ -157,10 +162,10 @@ def test_many_clusters_are_found():
     assert adjusted_rand_score(y, result.labels) == 1
 
 
-def test_a_range_bounds_the_answer(blobs_result):
-    assert rechoose(blobs_result, Wish(2, 3)).n_clusters in (2, 3)
-    assert rechoose(blobs_result, Wish(6, 9)).n_clusters in range(6, 10)
-    assert rechoose(blobs_result, Wish(2, None)).n_clusters == 4
+def test_a_range_bounds_the_answer(blobs, blobs_result):
+    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(2, 3)).n_clusters in (2, 3)
+    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(6, 9)).n_clusters in range(6, 10)
+    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(2, None)).n_clusters == 4
 
 
 @pytest.mark.parametrize("n_nodes", [1, 2, 3, 5])
@@ -193,7 +198,7 @@ def test_threads_change_nothing(blobs):
 
 def test_choosing_again_is_choosing(blobs):
     X, _ = blobs
-    result = rechoose(conquered(X, Wish.exactly(3)), Wish())
+    result = rechoose(conquered(X, Wish.exactly(3)), nodes_of(X), Wish())
     np.testing.assert_array_equal(result.labels, conquered(X).labels)
 
 
@@ -223,10 +228,9 @@ def test_strays_join_what_they_are_tied_to_and_else_the_nearest():
 
 @pytest.fixture(scope="module")
 def nested():
-    rng = np.random.default_rng(0)
-    far = np.repeat(20 * rng.normal(size=(3, 4)), 4, axis=0)
-    centers = far + 5 * np.tile(np.eye(4), (3, 1))
-    X, _ = make_blobs(1200, centers=centers, random_state=0)
+    offsets = 3.6 * np.array([[0, 0], [1, 0], [0, 1]])
+    centers = np.concatenate([corner + offsets for corner in 15 * np.array([[0, 0], [1, 0], [0, 1]])])
+    X, _ = make_blobs(1800, centers=centers, random_state=0)
     return conquered(X)
 
 
@@ -239,7 +243,7 @@ def test_layers_are_nested_around_the_chosen_partition(nested):
 
 
 def test_both_scales_of_nested_blobs_are_layers(nested):
-    assert {3, 12} <= {int(layer.max()) + 1 for layer in nested.layers}
+    assert {3, 9} <= {int(layer.max()) + 1 for layer in nested.layers}
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))

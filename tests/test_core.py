@@ -158,6 +158,19 @@ def test_both_cores_route_add_up_and_find_the_nearest_alike(
         assert_same_bits(ours, scanned(reference, X, w, router, few, add))
 
 
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("weights", ["none", "fractions"])
+@pytest.mark.parametrize("width", [5, 8])
+def test_both_cores_agree_where_rows_are_worked_on_leaf_by_leaf(width, weights, layout):
+    X = make_rows(5, 5000, width, np.float32, "normal")
+    *arrays, leaf = native.grow_tree(X, None, 5, 0.0, 2500, "mean", 1, 1, reference.NORMAL_TABLE)
+    centres = X[np.unique(leaf, return_index=True)[1]]
+    router = with_shortlist(Router((RPTree(*arrays),), centres), 4)
+    w = make_weights(5, 5000, weights)
+    ours = scanned(native, laid_out(X, layout), w, router, 3, True)
+    assert_same_bits(ours, scanned(reference, X, w, router, 3, True))
+
+
 @given(seed=SEEDS, width=st.integers(1, 20), dtype=DTYPES, cut=st.sampled_from(reference.CUTS))
 @settings(max_examples=40)
 def test_a_row_is_routed_to_the_leaf_it_grew(seed, width, dtype, cut):

@@ -68,7 +68,7 @@ class ClusterOptions:
         Any,
         typer.Option(
             "--signatures",
-            parser=options.number_or_auto,
+            parser=options.signatures_or_auto,
             metavar="NUMBER",
             help="Points to compress the rows to: a number, more for finer shapes, or auto, which chooses.",
         ),

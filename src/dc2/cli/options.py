@@ -34,8 +34,12 @@ __all__ = [
     "Similarity",
     "Weight",
     "number_or_auto",
+    "signatures_or_auto",
     "split_names",
 ]
+
+
+MOST_SIGNATURES = 1_000_000
 
 
 class Scale(StrEnum):
@@ -154,7 +158,7 @@ Signatures = Annotated[
     typer.Option(
         "--signatures",
         min=1,
-        max=1_000_000,
+        max=MOST_SIGNATURES,
         metavar="NUMBER",
         help="Points to compress the rows to. More see finer shapes.",
     ),
@@ -201,6 +205,20 @@ def split_names(values: Sequence[str]) -> list[str]:
     ['height', 'weight', 'age']
     """
     return [name for value in values for name in value.split(",") if name]
+
+
+def signatures_or_auto(text: Any) -> Any:
+    """Return a number of signatures that memory can hold, and ``auto`` as it is.
+
+    Examples
+    --------
+    >>> signatures_or_auto("3000"), signatures_or_auto("auto")
+    (3000, 'auto')
+    """
+    number = number_or_auto(text)
+    if number != "auto" and not (isinstance(number, int) and 1 <= number <= MOST_SIGNATURES):
+        raise typer.BadParameter(f"{text!r} is not auto, nor a whole number from 1 to {MOST_SIGNATURES}.")
+    return number
 
 
 def number_or_auto(text: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from dc2.cluster.fit import Compress
 from dc2.cluster.rasp import RASP
 from dc2.compress.compress import Compression
-from dc2.compress.plan import SAMPLED_PER_SIGNATURE
+from dc2.compress.plan import sampled_rows
 from dc2.compress.sample import Sample
 from dc2.compress.signatures import Signatures
 from dc2.engines.base import Engine
@@ -146,7 +146,7 @@ def compress_by_kmeans(source: Source, engine: Engine, seeds: SeedSequence, n_ce
 
 def _every_few(X: NDArray[Any], weights: NDArray[np.float64] | None, n_centres: int, n_rows: int) -> Sample:
     """Return rows taken at even steps, as many for each centre as a sample has."""
-    rows = np.arange(0, len(X), -(-len(X) // (SAMPLED_PER_SIGNATURE * n_centres)))
+    rows = np.arange(0, len(X), -(-len(X) // sampled_rows(n_centres)))
     total = float(len(X) if weights is None else weights.sum())
     return Sample(rows, X[rows], None if weights is None else weights[rows], n_rows, total)
 

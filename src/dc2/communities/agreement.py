@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from dc2 import core
 from dc2.communities.graph import TieGraph, reweighted
 
-RESAMPLES = 2
+_RESAMPLED_NODES = 8000
+_FEWEST, _MOST = 2, 6
 _STEPS = 16  # whole numbers stand for weights of 1/16
 # The weights of a Bayesian bootstrap are exponential: here at 256 even quantiles.
 _EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
+
+
+def resamples(n_nodes: int) -> int:
+    """Return how many resamples to take: the fewer the nodes, the more is up to chance, and the less they cost."""
+    return min(max(round(_RESAMPLED_NODES / n_nodes), _FEWEST), _MOST)
 
 
 def resampled(graph: TieGraph, seed: int) -> TieGraph:

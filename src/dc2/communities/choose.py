@@ -6,23 +6,29 @@ import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
-from dc2.communities.profile import Nodes, Profile, communities
+from dc2.communities.agreement import agreement, resampled, resamples
+from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
-POWER = 0.5
+# Resamples of a cloud agree to about this much on how to cut it.
 CHANCE = 0.75
-VALLEY = 0.5
-WIDEST = 3.0
-BAR = 1.0
+# What agreement and valleys must come to together.
+LEAST_EVIDENCE = 0.35
+# Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
+POWER = 0.8
+# What the score must reach for more than one cluster.
+BAR = 0.15
 LOOKS = 3
+# What lies beyond an end of the profile, in the logarithm of resolutions.
+END = 0.25
 
 
 @dataclass(frozen=True)
@@ -32,21 +38,22 @@ class Plateau:
     Attributes
     ----------
     n_clusters : int
-    first, last : int
-        Places in the profile.
+    places : ndarray
+        In the profile.
     width : float
         In the logarithm of resolutions.
     """
 
     n_clusters: int
-    first: int
-    last: int
+    places: NDArray[np.intp]
     width: float
 
     def looks(self) -> NDArray[np.intp]:
         """Return the places at which to look: three at most, spread over the plateau."""
-        count = min(LOOKS, self.last - self.first + 1)
-        return np.unique(np.rint(np.linspace(self.first, self.last, count)).astype(np.intp))
+        count = min(LOOKS, len(self.places))
+        spread = np.rint(np.linspace(0, len(self.places) - 1, count)).astype(np.intp)
+        looks: NDArray[np.intp] = self.places[spread]
+        return looks
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,13 @@ class Candidate:
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where resamples agree most.
+        Where in the profile its partition is: where most speaks for it.
     agreement : float
         There.
     depth : float
-        Of the valleys around clusters, at most 1 each, the mean.
+        Of the valleys around clusters there, each between 0 and 1, the mean.
+    crossing : float
+        The share of ties that cross between clusters, 1 being that of chance.
     score : float
     """
 
@@ -69,6 +78,7 @@ class Candidate:
     place: int
     agreement: float
     depth: float
+    crossing: float
     score: float
 
 
@@ -85,18 +95,12 @@ def plateaus(profile: Profile) -> list[Plateau]:
     for first, stop in itertools.pairwise(edges):
         last = stop - 1
         n_clusters = int(counts[first])
-        # A plateau that reaches an end of the profile gets what an end between two neighbours would give.
-        start = (
-            (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else logs[1] - logs[0]
-        )
-        end = (
-            (logs[stop] - logs[last]) / (counts[stop] - n_clusters)
-            if stop < len(counts)
-            else logs[1] - logs[0]
-        )
         if n_clusters > 1:
+            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else END
+            end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) if stop < len(counts) else END
             width = float(logs[last] - logs[first] + (start + end) / 2)
-            found.append(Plateau(n_clusters, int(first), int(last), width))
+            places = first + np.flatnonzero(profile.n_clusters[first:stop] == n_clusters)
+            found.append(Plateau(n_clusters, places, width))
     return found
 
 
@@ -107,20 +111,28 @@ class Evidence:
         self._nodes = nodes
         self._profile = profile
         self._volumes = nodes.graph.volumes()
-        self._valleys: Valleys | None = None
         self._resampled: list[Search] | None = None
         nothing = np.full(len(profile.resolutions), np.nan)
         self.agreements = (known["agreement"] if known else nothing).copy()
         self.depths = (known["depth"] if known else nothing).copy()
+        self.crossings = (known["crossing"] if known else nothing).copy()
 
-    def depth(self, place: int) -> float:
-        """Return the mean depth of the valleys around the clusters of a partition, each between 0 and 1."""
+    @cached_property
+    def _valleys(self) -> Valleys:
+        return Valleys.of(self._nodes.graph, self._nodes.points, self._nodes.masses)
+
+    @property
+    def dimension(self) -> float:
+        """The dimension that distances between nodes show."""
+        return self._valleys.dimension
+
+    def valleys(self, place: int) -> tuple[float, float]:
+        """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
-            if self._valleys is None:
-                self._valleys = Valleys.of(self._nodes.graph, self._nodes.points, self._nodes.masses)
-            depths = self._valleys.depths(self._nodes.graph, self._profile.partitions[place])
+            depths, crossing = self._valleys.of_partition(self._nodes.graph, self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
-        return float(self.depths[place])
+            self.crossings[place] = crossing
+        return float(self.depths[place]), float(self.crossings[place])
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
@@ -129,7 +141,9 @@ class Evidence:
         jobs = [(place, search) for place in missing for search in searches]
         resolutions = self._profile.resolutions
         with ThreadPoolExecutor(self._nodes.n_threads) as pool:
-            answers = list(pool.map(lambda job: communities(self._nodes, resolutions[job[0]], job[1]), jobs))
+            answers = list(
+                pool.map(lambda job: communities(self._nodes, float(resolutions[job[0]]), job[1]), jobs)
+            )
         for i, place in enumerate(missing):
             parts = [self._profile.partitions[place], *answers[i * len(searches) : (i + 1) * len(searches)]]
             pairs = [(a, b) for j, a in enumerate(parts) for b in parts[:j]]
@@ -140,42 +154,71 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(RESAMPLES)]
+            graphs = [
+                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
+            ]
             self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
 
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
-    """Return the plateaus that may win, best first.
+    """Return the plateaus that matter, best first.
 
-    Agreement costs most. It is taken only where a plateau could still be the best one, or the runner-up.
+    Agreement costs most. It is taken only where a plateau could still have half the score of the best one: what
+    cannot is neither runner-up worth naming nor a layer.
     """
     allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
     for i in order:
-        if len(found) > 1 and sorted(c.score for c in found)[-2] >= bounds[i]:
+        if found and bounds[i] < max(BAR, max(c.score for c in found) / 2):
             break
         found.append(weighed(allowed[i], evidence))
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau."""
-    places = plateau.looks()
-    agreements = evidence.agreement(places)
-    best = int(np.argmax(agreements))
-    depth = evidence.depth(int(places[best]))
-    score = _score(plateau, float(agreements[best]), depth)
-    return Candidate(plateau, int(places[best]), float(agreements[best]), depth, score)
+    """Look at what speaks for a plateau, and where on it most does."""
+    looks = plateau.looks()
+    found = []
+    for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
+        depth, crossing = evidence.valleys(place)
+        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        found.append(Candidate(plateau, place, agrees, depth, crossing, value))
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
-def _score(plateau: Plateau, agrees: float, depth: float) -> float:
+def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:
+    """Return how much speaks for a plateau.
+
+    Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few dimensions
+    valleys tell clusters from clouds, whose cuts resamples may well repeat: on a line all the time. In many
+    distances hardly show valleys, but there resamples of a cloud do not agree at all. A cloud of d dimensions has
+    plateaus of about (1 + 1/d)/k, so widths are taken in terms of 1/k; beyond a few times of that it makes no
+    difference how wide one is.
+    """
     beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
-    persists = min(plateau.width, WIDEST) * math.pow(plateau.n_clusters, POWER)
-    return persists * (beyond_chance + VALLEY * depth)
+    kept = max(1 - crossing / MOST_CROSSING, 0.0)
+    told = max(1 - 1 / dimension, 0.0)
+    evidence = max(beyond_chance * kept * told + depth - LEAST_EVIDENCE, 0.0)
+    persistence = plateau.width * plateau.n_clusters
+    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
+
+
+def clearest(plateau: Plateau, evidence: Evidence) -> int:
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; of equals one in the middle."""
+    looks = plateau.looks().tolist()
+    middle = looks[len(looks) // 2]
+    bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
+    return int(max(looks, key=lambda place: (bounds[place], -abs(place - middle))))
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    return _score(plateau, 1.0, max(evidence.depth(int(place)) for place in plateau.looks()))
+    """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
+    looks = plateau.looks().tolist()
+    return _bound_at(plateau, looks[len(looks) // 2], evidence)
+
+
+def _bound_at(plateau: Plateau, place: int, evidence: Evidence) -> float:
+    return score(plateau, 1.0, *evidence.valleys(place), evidence.dimension)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.choose import BAR, Candidate, Evidence, candidates, plateaus, weighed
+from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
 from dc2.communities.exact import exactly
 from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
-from dc2.communities.profile import Nodes, Profile, make_profile
+from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
 from dc2.communities.result import CommunityResult, Verdict
 from dc2.communities.wish import Wish
 
@@ -57,18 +57,25 @@ def conquer_ties(
     2
     """
     nodes = Nodes(graph, points, np.asarray(masses, dtype=np.float64), seed, n_threads)
-    profile = make_profile(nodes)
-    return _answer(nodes, profile, Evidence(nodes, profile), wish)
+    return _conquered(nodes, wish)
 
 
 def rechoose(result: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
     """Choose another number of clusters of the same nodes; what was found before is not found again."""
+    if not result.profile.complete:
+        return _conquered(nodes, wish)
     return _answer(nodes, result.profile, Evidence(nodes, result.profile, result.resolution_path), wish)
 
 
 def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
     """Choose one of the layers as it is."""
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
+
+
+def _conquered(nodes: Nodes, wish: Wish) -> CommunityResult:
+    k = min(wish.low, nodes.graph.n_nodes)
+    profile = profile_around(nodes, k) if wish.exact else make_profile(nodes)
+    return _answer(nodes, profile, Evidence(nodes, profile), wish)
 
 
 def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> CommunityResult:
@@ -81,18 +88,20 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
         return _fewest(nodes, profile, evidence, found, low)
     best = found[0]
     labels = by_mass(profile.partitions[best.place], nodes.masses)
-    if not low <= labels.max() + 1 <= high:
-        labels = by_mass(exactly(nodes, profile, best.plateau.n_clusters)[0], nodes.masses)
     verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
     return _result(nodes, profile, evidence, labels, verdict, found)
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
-    labels, resolution = exactly(nodes, profile, k)
-    shown = [weighed(plateau, evidence) for plateau in plateaus(profile) if plateau.n_clusters == k]
-    best = shown[0] if shown else None
-    verdict = _verdict(best, [], np.nan if resolution is None else resolution)
-    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, shown)
+    same = [plateau for plateau in plateaus(profile) if plateau.n_clusters == k]
+    if same:
+        place = clearest(same[0], evidence)
+        labels, resolution = profile.partitions[place], float(profile.resolutions[place])
+    else:
+        labels, found_at = exactly(nodes, profile, k)
+        resolution = np.nan if found_at is None else found_at
+    verdict = replace(_verdict(None, [], resolution), persistence=same[0].width if same else 0.0)
+    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
 
 
 def _fewest(
@@ -109,6 +118,7 @@ def _fewest(
         one_cluster=low == 1,
         agreement=np.nan,
         depth=0.0,
+        crossing=0.0,
         persistence=0.0,
         resolution=np.nan if resolution is None else resolution,
     )
@@ -124,6 +134,7 @@ def _verdict(best: Candidate | None, others: list[Candidate], resolution: float)
         one_cluster=False,
         agreement=best.agreement if best else np.nan,
         depth=best.depth if best else 0.0,
+        crossing=best.crossing if best else np.nan,
         persistence=best.plateau.width if best else 0.0,
         resolution=resolution,
     )
@@ -141,12 +152,13 @@ def _result(
     layers, chosen = nest(nodes.graph, nodes.masses, labels, [profile.partitions[c.place] for c in solid])
     scores = np.full(len(profile.resolutions), np.nan)
     for candidate in found:
-        scores[candidate.plateau.first : candidate.plateau.last + 1] = candidate.score
+        scores[candidate.plateau.places] = candidate.score
     path: dict[str, NDArray[np.generic]] = {
         "resolution": profile.resolutions,
         "n_clusters": profile.n_clusters,
         "agreement": evidence.agreements.copy(),
         "depth": evidence.depths.copy(),
+        "crossing": evidence.crossings.copy(),
         "score": scores,
         "chosen": profile.resolutions == verdict.resolution,
     }

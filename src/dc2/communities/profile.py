@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,19 +12,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from dc2.communities.graph import TieGraph
 from dc2.communities.search import Search, small_parts
 from dc2.communities.strays import join_strays
+from dc2.communities.valleys import crossing_ties
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
 LOWEST = 0.002
-STEP = 0.25  # in the logarithm of resolutions
-EVERYDAY = 34  # that many resolutions are always looked at: up to about 8
-COARSE_STEP = 0.5  # beyond
+STEP = 0.5  # in the logarithm of resolutions; halved where numbers change
+EVERYDAY = 17  # that many resolutions make the grid: up to about 6
+START = 8  # the first of them to be looked at
+BLOCK = 4  # resolutions that are looked at together, for any number of threads
 HIGHEST = 1e6
 LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
+MOST_CROSSING = 0.5  # of ties that would cross by chance, clusters worth the name have at most half
+STEEP = 2  # numbers that grow so much within a step persist nowhere inside
+FAR_APART = 2  # places of the grid from one to the next, where a given number is looked for
+
+Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
 
 
 @saved_record
@@ -35,11 +46,14 @@ class Profile:
     partitions : ndarray of shape (n_resolutions, n_nodes), int32
         Clusters counted from 0.
     n_clusters : ndarray of shape (n_resolutions,)
+    complete : bool
+        Whether it was made to choose a number of clusters, or only to find a given one.
     """
 
     resolutions: NDArray[np.float64]
     partitions: NDArray[np.int32]
     n_clusters: NDArray[np.int64]
+    complete: bool = True
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a profile was read from a model file."""
@@ -75,26 +89,106 @@ class Nodes:
 def communities(nodes: Nodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
     """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
     search = search or nodes.search
-    return join_strays(search.graph, search.communities(float(resolution)), nodes.masses, nodes.points)
+    return join_strays(search.graph, search.communities(resolution), nodes.masses, nodes.points)
 
 
 def make_profile(nodes: Nodes) -> Profile:
-    """Take partitions from the coarsest on, until clusters get too small to be any.
+    """Take partitions at rising resolutions, until clusters get too small to be any.
 
-    The grid is fixed up to a resolution of about 8, where 2 to 100 clusters are told apart. More clusters
-    need higher ones: it goes on while their number still grows and they have a dozen nodes each on average.
+    The grid is fixed up to a resolution of about 6, where 2 to 100 clusters are told apart. More clusters need
+    higher ones: it goes on while their number still grows and they have a dozen nodes each on average. It is left
+    out below where the parts of the graph are reached, since nothing merges there any more, and halved where numbers
+    change.
     """
-    n_nodes = nodes.graph.n_nodes
-    resolutions = list(LOWEST * np.exp(STEP * np.arange(EVERYDAY)))
     with ThreadPoolExecutor(nodes.n_threads) as pool:
-        partitions = list(pool.map(lambda g: communities(nodes, g), resolutions))
-        while (
-            partitions[-1].max() > partitions[-2].max()
-            and (partitions[-1].max() + 1) * LEAST_SIZE < n_nodes
-            and resolutions[-1] < HIGHEST
-        ):
-            further = list(resolutions[-1] * np.exp(COARSE_STEP * np.arange(1, 3)))
-            partitions += pool.map(lambda g: communities(nodes, g), further)
-            resolutions += further
-    counts = np.array([labels.max() + 1 for labels in partitions], dtype=np.int64)
-    return Profile(np.array(resolutions), np.array(partitions, dtype=np.int32), counts)
+        look = _looker(nodes, pool)
+        seen = look([float(place) for place in range(START, EVERYDAY)])
+        _look_below(nodes, seen, look)
+        _look_above(nodes, seen, look)
+        seen |= look(_between(seen))
+    places = sorted(seen)
+    # Past the largest number clusters fall apart into strays.
+    kept = places[: int(np.argmax([_count(seen[place]) for place in places])) + 1]
+    return _profile({place: seen[place] for place in kept}, complete=True)
+
+
+def profile_around(nodes: Nodes, k: int) -> Profile:
+    """Take only those partitions that tell where k clusters are: a few far apart, then all places around k."""
+    n_nodes = nodes.graph.n_nodes
+    with ThreadPoolExecutor(nodes.n_threads) as pool:
+        look = _looker(nodes, pool)
+        coarse = [float(place) for place in range(0, EVERYDAY, FAR_APART)]
+        seen = look(coarse)
+        while _count(seen[coarse[-1]]) <= k < n_nodes and _resolution(coarse[-1]) < HIGHEST:
+            coarse.append(coarse[-1] + 2)
+            seen |= look(coarse[-1:])
+        below = [place for place in coarse if _count(seen[place]) < k]
+        above = [place for place in coarse if _count(seen[place]) > k]
+        first, last = max(below, default=coarse[0]), min(above, default=coarse[-1])
+        # Where k clusters fill a long run its middle is known already; its ends are what is looked for.
+        hits = [place for place in coarse if _count(seen[place]) == k] or [last]
+        ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
+        seen |= look([float(place) for place in ends])
+    return _profile(seen, complete=False)
+
+
+def _profile(seen: dict[float, NDArray[np.int32]], complete: bool) -> Profile:
+    places = sorted(seen)
+    return Profile(
+        np.array([_resolution(place) for place in places]),
+        np.array([seen[place] for place in places], dtype=np.int32),
+        np.array([_count(seen[place]) for place in places], dtype=np.int64),
+        complete,
+    )
+
+
+def _looker(nodes: Nodes, pool: ThreadPoolExecutor) -> Look:
+    search = nodes.search  # made before threads ask for it
+
+    def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
+        found = pool.map(lambda place: communities(nodes, _resolution(place), search), places)
+        return dict(zip(places, found, strict=True))
+
+    return look
+
+
+def _resolution(place: float) -> float:
+    return LOWEST * math.exp(STEP * place)
+
+
+def _count(labels: NDArray[np.int32]) -> int:
+    return int(labels.max()) + 1
+
+
+def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go down until the parts of the graph are reached: lower resolutions give the same."""
+    parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
+    fewest = _count(join_strays(nodes.graph, parts, nodes.masses, nodes.points))
+    lowest = START
+    while lowest and _count(seen[lowest]) > fewest:
+        seen |= look([float(place) for place in range(lowest - BLOCK, lowest)])
+        lowest -= BLOCK
+    if lowest:
+        seen[0.0] = seen[lowest]
+
+
+def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go up while there are ever more clusters, and these keep more of their ties than clusters by chance would."""
+    highest = EVERYDAY - 1
+    while (
+        _count(seen[highest]) > _count(seen[highest - 1])
+        and _count(seen[highest]) * LEAST_SIZE < nodes.graph.n_nodes
+        and crossing_ties(nodes.graph, seen[highest]) < MOST_CROSSING
+        and _resolution(highest) < HIGHEST
+    ):
+        seen |= look([highest + 1.0, highest + 2.0])
+        highest += 2
+
+
+def _between(seen: dict[float, NDArray[np.int32]]) -> list[float]:
+    """Return places half way where a number changes, but not on a steep rise."""
+    return [
+        (low + high) / 2
+        for low, high in itertools.pairwise(sorted(seen))
+        if high - low == 1 and _count(seen[low]) < _count(seen[high]) <= STEEP * _count(seen[low])
+    ]

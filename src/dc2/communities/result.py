@@ -31,6 +31,8 @@ class Verdict:
         Of resampled rows with the partition chosen, 1 where they all lead to it; NaN where it was not looked at.
     depth : float
         The mean depth of the valleys around its clusters, between 0 and 1.
+    crossing : float
+        The share of ties that cross between its clusters; 1 is that of chance.
     persistence : float
         The width of its plateau, in the logarithm of resolutions; 0 where no resolution gave that number.
     resolution : float
@@ -44,6 +46,7 @@ class Verdict:
     one_cluster: bool
     agreement: float
     depth: float
+    crossing: float
     persistence: float
     resolution: float
 
@@ -64,7 +67,8 @@ class CommunityResult:
     cluster_tree : tuple of ndarray
         For each layer but the last, the cluster of the next layer that each cluster lies in.
     resolution_path : dict of ndarray
-        "resolution", "n_clusters", "agreement", "depth", "score" and "chosen", each of shape (n_resolutions,).
+        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape
+        (n_resolutions,).
         NaN where something was not looked at.
     verdict : Verdict
     profile : Profile
@@ -90,7 +94,7 @@ class CommunityResult:
             or not np.array_equal(self.layers[self.chosen_layer], self.labels)
             or len(self.cluster_tree) != len(self.layers) - 1
             or self.profile.partitions.shape != (n_looks, n_nodes)
-            or set(path) != {"resolution", "n_clusters", "agreement", "depth", "score", "chosen"}
+            or set(path) != {"resolution", "n_clusters", "agreement", "depth", "crossing", "score", "chosen"}
             or any(values.shape != (n_looks,) for values in path.values())
         ):
             raise InputError("the parts of a CommunityResult do not fit together.")

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2 import core
 from dc2.communities.graph import TieGraph
 
 _BLOCK = 1 << 22  # numbers held at once while distances are taken
 
 
-def sparsity(graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the negative logarithm of each node's density, up to a common constant.
+def sparsity(
+    graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
 
     Density is the mass near a node over the volume that it fills: the m nearest nodes where rows are the nodes, all
     tied nodes else. Volume grows with the d-th power of distance, d being the dimension that the distances themselves
@@ -41,7 +44,7 @@ def _sparsity(
     points: NDArray[Any],
     masses: NDArray[np.float64],
     reach: str,
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], float]:
     n = len(starts) - 1
     counts = np.diff(starts)
     nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
@@ -55,12 +58,12 @@ def _sparsity(
         largest[tied] = np.maximum.reduceat(logs, starts[:-1][tied])
     spread = float((largest[tied] - mean[tied]).mean()) if tied.any() else 0.0
     if not spread > 0:
-        return np.zeros(n)
+        return np.zeros(n), 1.0
     mass = masses + np.bincount(nodes, masses[others], minlength=n)
     radius = largest if reach == "last" else mean
     values = radius / spread - np.log(np.maximum(mass, np.finfo(np.float64).tiny))
     values[~tied] = values[tied].max()
-    return values
+    return values, 1 / spread
 
 
 def _squared_distances(
@@ -82,18 +85,20 @@ class Valleys:
     nodes: NDArray[np.int32]
     volumes: NDArray[np.float64]
     sparsity: NDArray[np.float64]
+    dimension: float
 
     @classmethod
     def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
-        return cls(nodes, np.maximum(graph.volumes(), 1.0), sparsity(graph, points, masses))
+        return cls(nodes, np.maximum(graph.volumes(), 1.0), *sparsity(graph, points, masses))
 
-    def depths(self, graph: TieGraph, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return how deep the valleys around each cluster are, as a logarithm of density.
+    def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
+        """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
-        Over the ties that leave a cluster it is the mean of how much sparser their ends are than the inside of the
-        sparser one of the two clusters. A cluster without ties to others has infinite depth.
+        Depth is a logarithm of density: over the ties that leave a cluster, the mean of how much sparser their ends
+        are than the inside of the sparser one of the two clusters. A cluster without ties to others has infinite
+        depth. The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
         across = np.flatnonzero(labels[self.nodes] != labels[graph.indices])
@@ -109,4 +114,12 @@ class Valleys:
         summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
         with np.errstate(divide="ignore", invalid="ignore"):
             depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
-        return depths
+        return depths, crossing_ties(graph, labels)
+
+
+def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
+    """Return the share of ties that cross between clusters; 1 is what ties drawn by chance would have."""
+    rows = (graph.indptr, graph.indices, graph.weights, labels)
+    kept, beyond_chance = core.modularity(*rows, 0.0), core.modularity(*rows, 1.0)
+    by_chance = 1.0 - (kept - beyond_chance)
+    return (1.0 - kept) / by_chance if by_chance > 0 else 0.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dc2.compress.divide import grow_trees
 from dc2.compress.plan import Plan
-from dc2.compress.router import Router, with_shortlist
+from dc2.compress.router import Router, with_moved_centres, with_shortlist
 from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
@@ -115,8 +115,9 @@ def place_cuts(
     if plan.populate == "nearest" and len(trees) == 1:
         router = with_shortlist(router, SHORTLIST, n_threads)
         for _ in range(plan.refine):
-            refined = replace(router, centres=_means(router, sample, reach, n_threads))
-            router = with_shortlist(refined, SHORTLIST, n_threads)
+            router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
+        if plan.refine:
+            router = with_shortlist(router, SHORTLIST, n_threads)
     return router, sample, reach
 
 

@@ -15,7 +15,8 @@ from dc2.parameters import check_choice, check_integer, check_positive, check_ra
 
 __all__ = ["Plan", "plan_of"]
 
-SAMPLED_PER_SIGNATURE = 256
+SAMPLED_PER_SIGNATURE, SAMPLED_PER_SIGNATURE_OF_MANY = 256, 32
+FEW_SIGNATURES = 1000
 SAMPLE_BYTES = 256 * 2**20
 
 
@@ -50,10 +51,16 @@ class Plan:
         if self.division.n_signatures is not None:
             # A sample cannot give more signatures than it has rows.
             affordable = max(affordable, self.division.n_signatures)
-            return min(affordable, SAMPLED_PER_SIGNATURE * self.division.n_signatures)
+            return min(affordable, sampled_rows(self.division.n_signatures))
         assert self.division.leaf_size is not None
         most_leaves = np.inf if n_rows is None else 2 * n_rows / self.division.leaf_size
         return max(1, int(min(affordable, SAMPLED_PER_SIGNATURE * np.ceil(most_leaves))))
+
+
+def sampled_rows(n_signatures: int) -> int:
+    """Return how many rows place the cuts of so many signatures: fewer for each where signatures are many."""
+    few = min(n_signatures, FEW_SIGNATURES)
+    return max(SAMPLED_PER_SIGNATURE * few, SAMPLED_PER_SIGNATURE_OF_MANY * n_signatures)
 
 
 def plan_of(compressor: Any) -> Plan:

@@ -9,7 +9,7 @@ from dc2.communities import Verdict
 __all__ = ["verdict_in_words"]
 
 NEARLY_AS_GOOD = 0.75
-SURELY_COMES_BACK = 0.9
+PERSISTS = 0.5  # in the logarithm of resolutions, where a number was given
 
 
 def verdict_in_words(model: Any) -> str | None:
@@ -41,9 +41,9 @@ def _of_communities(verdict: Verdict, n_clusters: int, chosen: bool) -> str:
 def _given(verdict: Verdict, n_clusters: int) -> str:
     if n_clusters == 1:
         return "One cluster, as asked for."
-    if verdict.persistence == 0 or not verdict.agreement >= SURELY_COMES_BACK:
+    if verdict.persistence < PERSISTS:
         return f"{_clusters(n_clusters)}, as asked for, but this number does not show in the data."
-    return f"{_clusters(n_clusters)}, as asked for, and they come back when rows are drawn anew."
+    return f"{_clusters(n_clusters)}, as asked for; the number persists."
 
 
 def _clusters(number: int) -> str:
