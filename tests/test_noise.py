@@ -15,6 +15,7 @@ from dc2.cli import main
 from dc2.cluster.noise import NoisePlan
 from dc2.errors import ParameterError
 from dc2.facts import FittedClusters
+from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay
 from dc2.report import write_report
 from dc2.sources import as_source
 
@@ -161,9 +162,13 @@ def test_other_clusters_keep_the_noise():
     assert np.array_equal(model.labels_, model.labels_of_layer(0))
 
 
-def test_clusters_that_are_too_small_are_noise_besides():
+def unequal_blobs() -> np.ndarray:
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(n, 2)) + 50.0 * i for i, n in enumerate((500, 400, 30))])
+    return np.concatenate([rng.normal(size=(n, 2)) + 50.0 * i for i, n in enumerate((500, 400, 30))])
+
+
+def test_clusters_that_are_too_small_are_noise_besides():
+    X = unequal_blobs()
     model = DC2Clustering(3, noise=0.02, min_cluster_share=0.1, random_state=0).fit(X)
     by_score = model.outlier_scores_ > model.noise_threshold_
     assert by_score.sum() == int(0.02 * 930)
@@ -229,6 +234,15 @@ def test_facts_and_report_count_rows_that_are_in_no_cluster(tmp_path):
     assert clusters.total == len(X)
     page = write_report(model, tmp_path / "report.html").read_text("utf-8")
     assert "75 rows are in none, and labelled −1." in page
+
+
+def test_plots_and_report_draw_the_clusters_that_are_left(tmp_path):
+    pytest.importorskip("matplotlib")
+    model = DC2Clustering(3, min_cluster_share=0.1, random_state=0).fit(unequal_blobs())
+    assert len(SignatureMapDisplay.from_estimator(model).clusters_) == 2
+    assert ClusterProfileDisplay.from_estimator(model).difference.shape == (2, 2)
+    page = write_report(model, tmp_path / "report.html").read_text("utf-8")
+    assert "30 rows are in none, and labelled −1." in page
 
 
 def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys):
