@@ -87,7 +87,7 @@ class ClusterRecord:
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
-            and (self.noise_weights is None or self.noise_weights.shape == (n_ids,))
+            and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
@@ -101,6 +101,11 @@ class ClusterRecord:
     def without_rows(self) -> ClusterRecord:
         """Return the same without what is as long as the rows: a saved model is small, whatever it was fitted on."""
         return replace(self, ids=None, scores=None)
+
+    def _holds(self, noise: NDArray[np.float64]) -> bool:
+        """Return whether no signature has more noise than rows."""
+        weights = self.signatures.weights
+        return noise.shape == weights.shape and bool((noise <= weights).all())
 
     @property
     def noise_weights(self) -> NDArray[np.float64] | None:
