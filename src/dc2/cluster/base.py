@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer
+from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.membership import Membership
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import CommunityResult, Verdict
@@ -23,6 +23,7 @@ from dc2.compress.compress import near
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Spectrum, Wish
+from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError, ParameterError
@@ -354,6 +355,20 @@ class SignatureClusterer(
         return self._communities("verdict_").verdict
 
     @property
+    def stability_(self) -> NDArray[np.float64]:
+        """How much of each cluster comes back, 0 to 1, when signatures are resampled and conquered anew.
+
+        The mean over ten resamplings of the likeness (Jaccard's index, by rows) to the most similar new cluster. It is
+        found when it is first asked for, from the signatures alone.
+        """
+        return self._found_stability().per_cluster
+
+    @property
+    def overall_stability_(self) -> float:
+        """The mean of `stability_`, clusters counting by their rows."""
+        return self._found_stability().overall
+
+    @property
     def wish_(self) -> Wish:
         """The number of clusters that was asked for last."""
         return self._fitted().wish
@@ -362,6 +377,22 @@ class SignatureClusterer(
     def _n_features_out(self) -> int:
         spectrum = self._record.conquest.spectrum
         return self.n_clusters_ if spectrum is None else int(spectrum.embedding.shape[1])
+
+    def _found_stability(self) -> Stability:
+        record = self._fitted()
+        return self._once("stability", lambda: stability_of(self._plan(), record))
+
+    def _once(self, name: str, find: Callable[[], Value]) -> Value:
+        """Return what was found from this record before, or find it; another record starts with nothing."""
+        record = self._fitted()
+        of_record, found = self.__dict__.get("_found_later", (None, {}))
+        if of_record is not record:
+            found = {}
+            self._found_later = (record, found)
+        if name not in found:
+            found[name] = find()
+        value: Value = found[name]
+        return value
 
     def _fitted(self) -> ClusterRecord:
         if not hasattr(self, "_record"):
@@ -377,6 +408,7 @@ class SignatureClusterer(
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
         state = dict(super().__getstate__())  # a copy: this one is the object's own
+        state.pop("_found_later", None)
         if "_record" in state:
             state["_record"] = replace(state["_record"], ids=None)
         return state
