@@ -6,7 +6,6 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -17,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.membership import Membership
+from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import CommunityResult, Verdict
 from dc2.compress.compress import near
+from dc2.compress.outliers import OutlierScores, outlier_scores_of
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Spectrum, Wish
@@ -133,14 +134,12 @@ class SignatureClusterer(
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection a
-            lazy Dask array with the same chunks.
+            -1 for rows that are in no cluster, where noise was asked for. For a source that is not in memory, an
+            iterator of such arrays, block by block; for a Dask collection a lazy Dask array with the same chunks.
         """
         check_is_fitted(self)
-        record = self._record
-        return populated(
-            self._source(X), record.router, record.of_id(record.conquest.labels), RunOptions.of(self)
-        )
+        source = self._source(X)
+        return answered(source, self._labels_of(source), lambda: np.empty(0, np.int32), RunOptions.of(self))
 
     def predict_to(
         self,
@@ -190,13 +189,31 @@ class SignatureClusterer(
             The rows.
         """
         check_is_fitted(self)
-        source, record = self._source(X), self._record
-        lookup = Lookup(record.router, record.of_id(record.conquest.labels), source.feature_names)
+        source = self._source(X)
+        labels_of = self._labels_of(source)
 
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
-            return lookup(block), block.extra
+            return labels_of(block), block.extra
 
         return engine_for(source, RunOptions.of(self)).map(label, source, stage="populate")
+
+    def _labels_of(self, source: Source) -> Callable[[Block], NDArray[np.int32]]:
+        """Return what labels the rows of a block."""
+        record = self._record
+        lookup = Lookup(record.router, record.of_id(record.signature_labels), source.feature_names)
+        if record.outliers is None or record.outliers.threshold is None:
+            return lookup
+        return LabelsWithNoise(lookup, self._scores_of(record.outliers), record.outliers)
+
+    def _scores_of(self, outliers: Outliers) -> OutlierScores:
+        """Return what scores the rows of a block."""
+        record = self._record
+        return outlier_scores_of(
+            near(record.router, usable_threads(self.n_jobs)),
+            record.of_id(record.signatures.weights),
+            record.of_id(record.signatures.spread),
+            outliers.typical,
+        )
 
     def predict_proba(self, X: Any) -> Any:
         """Return how much each row belongs to each cluster: shares among its five nearest signatures.
@@ -204,6 +221,10 @@ class SignatureClusterer(
         Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from those at its border; they
         are not calibrated probabilities, and at a border the largest may differ from `predict`, which goes by the
         nearest signature alone.
+
+        A row's shares add up to 1. Where noise was asked for they may add up to less, and the rest means "none": those
+        of a row whose outlier score s is above the threshold t are multiplied by (1 - s) / (1 - t), and clusters that
+        are too small have none.
 
         Parameters
         ----------
@@ -240,29 +261,35 @@ class SignatureClusterer(
             )
         answer = Membership(
             router=near(record.router, usable_threads(self.n_jobs)),
-            label_of_id=record.of_id(record.conquest.labels),
+            label_of_id=record.of_id(record.signature_labels if shares else record.conquest.labels),
             n_clusters=record.conquest.n_clusters,
             shares=shares,
+            belongs=self._belonging() if shares else None,
         )
         return answered(source, answer, lambda: np.empty((0, answer.n_clusters)), RunOptions.of(self))
+
+    def _belonging(self) -> Belonging | None:
+        outliers = self._record.outliers
+        if outliers is None or outliers.threshold is None:
+            return None
+        return Belonging(self._scores_of(outliers), outliers)
 
     # --- what is fitted -----------------------------------------------------------------------------------------
 
     @property
     def labels_(self) -> NDArray[np.int32]:
-        """The cluster of each training row."""
+        """The cluster of each training row, -1 for noise."""
         record = self._fitted()
         if record.ids is None:
             raise AttributeError(
                 "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
                 "predict_to(source, path) to write the label of each row."
             )
-        labels: NDArray[np.int32] = record.of_id(record.conquest.labels)[record.ids]
-        return labels
+        return record.labels_of_rows(record.conquest.labels)
 
     @property
     def n_clusters_(self) -> int:
-        """The number of clusters found."""
+        """The number of clusters found, before any are marked as noise."""
         return self._fitted().conquest.n_clusters
 
     @property
@@ -272,8 +299,8 @@ class SignatureClusterer(
 
     @property
     def signature_labels_(self) -> NDArray[np.int32]:
-        """The cluster of each signature."""
-        return self._fitted().conquest.labels
+        """The cluster of each signature, -1 where clusters that are too small are noise."""
+        return self._fitted().signature_labels
 
     @property
     def router_(self) -> Any:
@@ -410,7 +437,7 @@ class SignatureClusterer(
         state = dict(super().__getstate__())  # a copy: this one is the object's own
         state.pop("_found_later", None)
         if "_record" in state:
-            state["_record"] = replace(state["_record"], ids=None)
+            state["_record"] = state["_record"].without_rows()
         return state
 
     def __sklearn_tags__(self) -> Any:

@@ -9,17 +9,20 @@ from typing import Any
 from numpy.random import SeedSequence
 
 from dc2.cluster.clock import StageClock
+from dc2.cluster.noise import NoisePlan, Outliers
+from dc2.cluster.noise_threshold import outliers_of
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import choose_layer
 from dc2.compress.compress import Compression, near
 from dc2.compress.lookup import nearest_points, signature_router
 from dc2.compress.near_rows import near_rows
+from dc2.compress.outliers import outlier_scores_of
 from dc2.compress.signatures import Signatures
 from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
 from dc2.conquer.stability import Stability, stability
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError
+from dc2.errors import InputError, ParameterError
 from dc2.estimators.columns import Columns, fitted_source
 from dc2.kernels.nodes import NearRows, Nodes, nodes_at
 from dc2.kernels.similarity import SimilarityRecipe
@@ -47,6 +50,8 @@ class ClusterPlan:
     wish : Wish
     options : RunOptions
     seeds : SeedSequence
+    noise : NoisePlan or None
+        How much is noise; None where rows are not scored.
     """
 
     owner: str
@@ -56,6 +61,7 @@ class ClusterPlan:
     wish: Wish
     options: RunOptions
     seeds: SeedSequence
+    noise: NoisePlan | None = None
 
     def conqueror_of(self, similarity: Any) -> Any:
         """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
@@ -78,6 +84,10 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     clock.enter("conquer")
     nodes = _nodes_of(compression, threads)
     similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+
+    outliers, scores = None, None
+    if plan.noise is not None:
+        outliers, scores = outliers_of(plan.noise, source, engine, compression, threads)
     clock.stop()
 
     return ClusterRecord(
@@ -91,13 +101,20 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         conquest=conquest,
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
+        outliers=outliers,
         ids=compression.ids,
+        scores=scores,
     )
 
 
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     """Conquer signatures that were compressed elsewhere."""
     _check_enough(len(signatures), plan.wish)
+    if plan.noise is not None and plan.noise.share:
+        raise ParameterError(
+            f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
+            "fit the rows."
+        )
     compress_seeds, *conquer_seeds = _spawned(plan.seeds)
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
 
@@ -108,6 +125,11 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
     nodes = nodes_at(signatures.points, signatures.weights, near_signatures, are_rows=True)
     similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    outliers = None
+    if plan.noise is not None:
+        weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
+        typical = outlier_scores_of(router, weights, spread).typical
+        outliers = Outliers(typical, plan.noise.min_cluster_share)
     return ClusterRecord(
         columns=Columns(signatures.points.shape[1]),
         n_rows=len(signatures),
@@ -118,6 +140,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         wish=plan.wish,
         conquest=conquest,
         seed=dict(plan.seeds.state),
+        outliers=outliers,
     )
 
 

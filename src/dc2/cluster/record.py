@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.cluster.noise import Outliers
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Conquest, Wish
 from dc2.errors import InputError
@@ -42,8 +43,12 @@ class ClusterRecord:
         State of the seed sequence, in plain numbers.
     stage_seconds : dict or None
         Seconds of each stage; None where no rows were compressed here.
+    outliers : Outliers or None
+        What is known of rows that lie far out; None where rows are not scored.
     ids : ndarray of shape (n_rows,), int32, or None
         What the router gave for each row, where rows are in memory. It is not saved.
+    scores : ndarray of shape (n_rows,), float64, or None
+        The outlier score of each row, where rows are in memory and scored. It is not saved.
     """
 
     columns: Columns
@@ -56,7 +61,9 @@ class ClusterRecord:
     conquest: Conquest
     seed: dict[str, Any]
     stage_seconds: dict[str, float] | None = None
+    outliers: Outliers | None = None
     ids: NDArray[np.int32] | None = None
+    scores: NDArray[np.float64] | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
@@ -79,6 +86,8 @@ class ClusterRecord:
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
+            and (self.outliers is None or isinstance(self.outliers, Outliers))
+            and (self.noise_weights is None or self.noise_weights.shape == (n_ids,))
         )
         if is_sound and numbers is not None:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
@@ -88,6 +97,37 @@ class ClusterRecord:
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
         """Return something that is known of each signature for each number that the router gives."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
+
+    def without_rows(self) -> ClusterRecord:
+        """Return the same without what is as long as the rows: a saved model is small, whatever it was fitted on."""
+        return replace(self, ids=None, scores=None)
+
+    @property
+    def noise_weights(self) -> NDArray[np.float64] | None:
+        """The weight of the rows fitted that are noise by their score, for each number that the router gives."""
+        return None if self.outliers is None else self.outliers.noise_weights
+
+    def marked(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return clusters of signatures with -1 for those of clusters that are too small; the largest never is."""
+        if self.outliers is None or not self.outliers.min_cluster_share:
+            return labels
+        sizes = np.bincount(labels, self.signatures.weights)
+        small = sizes < self.outliers.min_cluster_share * sizes.sum()
+        small[sizes.argmax()] = False
+        return np.where(small[labels], np.int32(-1), labels)
+
+    @property
+    def signature_labels(self) -> NDArray[np.int32]:
+        """The cluster of each signature, -1 where it is too small."""
+        return self.marked(self.conquest.labels)
+
+    def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""
+        assert self.ids is not None
+        of_rows: NDArray[np.int32] = self.of_id(self.marked(labels))[self.ids]
+        if self.outliers is not None and self.scores is not None:
+            of_rows[self.outliers.is_noise(self.scores)] = -1
+        return of_rows
 
     @property
     def similarity_in_use(self) -> Any:
