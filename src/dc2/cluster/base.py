@@ -18,6 +18,7 @@ from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, st
 from dc2.cluster.membership import Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
+from dc2.cluster.tells import TellsOfClusters
 from dc2.communities import CommunityResult, Verdict
 from dc2.compress.compress import near
 from dc2.compress.outliers import OutlierScores, outlier_scores_of
@@ -27,7 +28,7 @@ from dc2.conquer import Spectrum, Wish
 from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError, ParameterError
+from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
 from dc2.estimators.columns import KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
@@ -40,9 +41,11 @@ from dc2.sources.paths import check_not_among
 __all__ = ["SignatureClusterer"]
 
 Value = TypeVar("Value")
+FEWEST_TO_JUDGE = 50  # signatures, to say that a number of clusters does not show
 
 
 class SignatureClusterer(
+    TellsOfClusters,
     SaveMixin,
     KnowsItsColumns,
     ClassNamePrefixFeaturesOutMixin,
@@ -79,7 +82,7 @@ class SignatureClusterer(
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
         """
-        return self._keep(fit_rows(self._plan(), X, sample_weight))
+        return self._keep(fit_rows(self._plan(), X, sample_weight))._say_what_does_not_show()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
@@ -97,7 +100,7 @@ class SignatureClusterer(
         """
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
-        return self._keep(fit_signatures(self._plan(), signatures))
+        return self._keep(fit_signatures(self._plan(), signatures))._say_what_does_not_show()
 
     def _keep(self, record: ClusterRecord) -> Self:
         """Take a finished record over, and say so where there are fewer clusters in it than were wanted."""
@@ -110,6 +113,22 @@ class SignatureClusterer(
                 stacklevel=3,
             )
         self._record = record
+        return self
+
+    def _say_what_does_not_show(self) -> Self:
+        """Warn where a number of clusters that was given does not show in the data."""
+        record = self._record
+        found, k = record.conquest.communities, record.conquest.n_clusters
+        if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+            return self
+        if k > 1 and not found.verdict.shows(k):
+            warnings.warn(
+                f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
+                f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
+                f"leave n_clusters at 'auto'.",
+                ClustersDoNotShowWarning,
+                stacklevel=3,
+            )
         return self
 
     def _reconquer(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
@@ -408,18 +427,6 @@ class SignatureClusterer(
     def _found_stability(self) -> Stability:
         record = self._fitted()
         return self._once("stability", lambda: stability_of(self._plan(), record))
-
-    def _once(self, name: str, find: Callable[[], Value]) -> Value:
-        """Return what was found from this record before, or find it; another record starts with nothing."""
-        record = self._fitted()
-        of_record, found = self.__dict__.get("_found_later", (None, {}))
-        if of_record is not record:
-            found = {}
-            self._found_later = (record, found)
-        if name not in found:
-            found[name] = find()
-        value: Value = found[name]
-        return value
 
     def _fitted(self) -> ClusterRecord:
         if not hasattr(self, "_record"):

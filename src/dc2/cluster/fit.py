@@ -9,6 +9,7 @@ from typing import Any
 from numpy.random import SeedSequence
 
 from dc2.cluster.clock import StageClock
+from dc2.cluster.members import member_rows
 from dc2.cluster.noise import NoisePlan, Outliers
 from dc2.cluster.noise_threshold import outliers_of
 from dc2.cluster.record import ClusterRecord
@@ -104,6 +105,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         outliers=outliers,
         ids=compression.ids,
         scores=scores,
+        members=member_rows(compression, similarity),
     )
 
 

@@ -46,7 +46,12 @@ class CommunityConqueror:
         return _conquest(communities.rechoose(before, _tied(similarity, nodes, seeds, n_jobs), wish), wish)
 
     def anew(
-        self, found: Conquest, similarity: TieSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
+        self,
+        found: Conquest,
+        similarity: TieSimilarity,
+        nodes: Nodes,
+        seeds: SeedSequence,
+        n_jobs: int | None,
     ) -> list[NDArray[np.int32]]:
         """Return the clusters that resampled rows lead to."""
         assert found.communities is not None

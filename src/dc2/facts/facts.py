@@ -13,6 +13,9 @@ from dc2.facts.fitted import FittedClusters
 from dc2.facts.layout import Layout, default_layouts, layout_named
 from dc2.facts.profile import Profile, cluster_profile
 from dc2.facts.quality import Silhouette, radius, weighted_silhouette
+from dc2.facts.remarks import column_remarks
+from dc2.facts.shown import heaviest_of_clusters
+from dc2.facts.summary import summary_records
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.kernels.similarity import InWords
@@ -43,13 +46,8 @@ class Facts:
 
     @cached_property
     def shown(self) -> NDArray[np.intp]:
-        """The signatures to be drawn: the heaviest, heaviest first; every cluster has some."""
-        order = np.argsort(-self.clusters.weights, kind="stable")
-        _, first = np.unique(self.clusters.labels[order], return_index=True)
-        rest = np.setdiff1d(np.arange(len(order)), first)
-        kept = np.sort(np.concatenate([first, rest[: max(MOST_SHOWN - len(first), 0)]]))
-        shown: NDArray[np.intp] = order[kept]
-        return shown
+        """The signatures to be drawn, heaviest first: of each cluster as many as its share, the heaviest of it."""
+        return heaviest_of_clusters(self.clusters.labels, self.clusters.weights, MOST_SHOWN)
 
     @cached_property
     def shown_clusters(self) -> FittedClusters:
@@ -89,8 +87,35 @@ class Facts:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Share of all rows in each cluster."""
-        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.sizes.sum()
+        shares: NDArray[np.float64] = self.clusters.sizes / self.total
         return shares
+
+    @property
+    def total(self) -> float:
+        """All rows, or their weight; signatures without any count one each."""
+        total = float(self.model.signatures_.weights.sum())
+        return total if total > 0 else float(len(self.clusters.points))
+
+    @property
+    def noise(self) -> float:
+        """Rows, or their weight, that are in no cluster."""
+        return max(self.total - float(self.clusters.sizes.sum()), 0.0)
+
+    @property
+    def stability(self) -> NDArray[np.float64]:
+        """How much of each cluster comes back when signatures are resampled, 0 to 1."""
+        stability: NDArray[np.float64] = self.model.stability_
+        return stability
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """What there is to say of each cluster, one record each."""
+        return summary_records(self)
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """Sentences on columns that are constant, look like ids, or make the clusters all alone."""
+        return column_remarks(self.clusters, self.n_rows)
 
     @cached_property
     def silhouette(self) -> Silhouette | None:
