@@ -23,6 +23,7 @@ ESTIMATORS: list[Any] = [
     RPFCluster.paper(n_clusters=3, n_partitions=2, n_signatures=20, random_state=0),
     DC2Clustering(random_state=0),
     DC2Clustering(n_clusters=3, n_signatures=20, random_state=0),
+    DC2Clustering(noise=0.1, random_state=0),
     RASP(n_clusters=3, n_signatures=20, random_state=0),
     KASP(n_clusters=3, n_signatures=20, random_state=0),
     RPFKernel(n_trees=20, random_state=0),

@@ -219,3 +219,23 @@ def test_too_many_signatures_are_drawn_by_weight_within_clusters():
         drawn = weights[shown][labels[shown] == cluster]
         assert drawn.min() >= np.sort(weights[labels == cluster])[-len(drawn)]
     assert (np.diff(weights[shown]) <= 0).all()
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+def test_noise_is_the_last_row_and_all_rows_add_up():
+    for model in (
+        DC2Clustering(noise=0.05, random_state=0),
+        DC2Clustering(noise=0.05, n_signatures=100, random_state=0),
+        DC2Clustering(3, min_cluster_share=0.15, random_state=0),
+    ):
+        summary = model.fit(X).summary()
+        assert summary["rows"].sum() == len(X)
+        assert summary["cluster"].iloc[-1] == -1
+        counted = np.unique(model.labels_, return_counts=True)
+        assert dict(zip(summary["cluster"], summary["rows"], strict=True)) == dict(zip(*counted, strict=True))
+        assert summary["sets_apart"].iloc[-1] == "in no cluster"
+        assert summary["nearest"].isna().iloc[-1]
+        assert model.report()._repr_html_()
+        np.testing.assert_array_equal(model.map(X)["label"], model.labels_)

@@ -56,6 +56,14 @@ class ClusterOptions:
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = options.Scale.standard
     metric: options.MetricOption = options.Metric.euclidean
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise",
+            metavar="SHARE",
+            help="Share of the rows, such as 0.05, that are in no cluster: those farthest out are labelled -1.",
+        ),
+    ] = 0.0
     signatures: Annotated[
         Any,
         typer.Option(

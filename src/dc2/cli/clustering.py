@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
 from dc2.cli.standard_input import with_standard_input
+from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
@@ -68,6 +69,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "ties",
         scale=wanted.scale.parameter,  # type: ignore[arg-type]
         metric=wanted.metric.value,
+        noise=wanted.noise,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,
@@ -86,7 +88,7 @@ def save(clusterer: DC2Clustering, path: Path | None) -> None:
 
 def labelled(
     clusterer: DC2Clustering, source: Source, files: Mapping[str, Path], wanted: ClusterOptions
-) -> Sequence[float]:
+) -> ClusterSizes:
     """Write the labels, if they are wanted, and return the rows of each cluster.
 
     Where labels cannot be written the fit is not lost: a model of it is there, or is saved now.
@@ -109,7 +111,7 @@ def write_report(clusterer: DC2Clustering, page: Path, data: list[str]) -> None:
 
 def tell(
     clusterer: DC2Clustering,
-    sizes: Sequence[float],
+    sizes: ClusterSizes,
     seconds: Mapping[str, float],
     files: Mapping[str, Path],
     as_json: bool,
@@ -131,7 +133,7 @@ def tell(
         "bandwidth": getattr(clusterer, "bandwidth_", None),
     }
     summary.tell(
-        f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
+        f"{len(sizes.sizes)} cluster{'s' if len(sizes.sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
         f"{clusterer.n_features_in_} columns",
         {
             **choice_facts(clusterer),

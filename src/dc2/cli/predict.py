@@ -53,9 +53,9 @@ def predict(wanted: PredictOptions) -> None:
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
         sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column)
     summary.tell(
-        f"{sum(sizes):,} rows labelled",
+        f"{sizes.total:,} rows labelled",
         {},
-        {"rows": sum(sizes)},
+        {"rows": sizes.total},
         sizes=sizes,
         seconds={"total": time.perf_counter() - began},
         files=files,

@@ -322,6 +322,12 @@ class SignatureClusterer(
         return self._fitted().signature_labels
 
     @property
+    def noise_weights_(self) -> NDArray[np.float64]:
+        """The rows fitted that are labelled -1, or their weight, of each signature."""
+        noise = self._fitted().noise_of_signatures
+        return _there(noise, "noise_weights_", "where noise or min_cluster_share was asked for")
+
+    @property
     def router_(self) -> Any:
         """What sends a row to its signature."""
         return self._fitted().router

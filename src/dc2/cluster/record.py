@@ -90,7 +90,7 @@ class ClusterRecord:
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
-            and (self.noise_weights is None or self.noise_weights.shape == (n_ids,))
+            and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
@@ -104,6 +104,11 @@ class ClusterRecord:
     def without_rows(self) -> ClusterRecord:
         """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
         return replace(self, ids=None, scores=None, members=None)
+
+    def _holds(self, noise: NDArray[np.float64]) -> bool:
+        """Return whether no signature has more noise than rows."""
+        weights = self.signatures.weights
+        return noise.shape == weights.shape and bool((noise <= weights).all())
 
     @property
     def noise_weights(self) -> NDArray[np.float64] | None:
@@ -123,6 +128,15 @@ class ClusterRecord:
     def signature_labels(self) -> NDArray[np.int32]:
         """The cluster of each signature, -1 where it is too small."""
         return self.marked(self.conquest.labels)
+
+    @property
+    def noise_of_signatures(self) -> NDArray[np.float64] | None:
+        """The weight of the rows fitted that are labelled -1, of each signature; None where no noise was asked for."""
+        outliers = self.outliers
+        if outliers is None or (outliers.noise_weights is None and not outliers.min_cluster_share):
+            return None
+        noise = np.zeros(len(self.signatures)) if outliers.noise_weights is None else outliers.noise_weights
+        return np.where(self.signature_labels < 0, self.signatures.weights, noise)
 
     def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import shutil
 import sys
 import time
 import warnings
@@ -73,7 +74,11 @@ class StageBars:
         """Draw how far a stage is; a stage is over when all of its rows are done, or the next begins."""
         if stage != self._stage:
             self.close()
-            self._bar = self._make(total=rows_total, desc=f"{stage:<9}", unit=" rows", unit_scale=True)
+            # Some terminals do not tell their width, and tqdm would then draw nothing.
+            width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
+            self._bar = self._make(
+                total=rows_total, desc=f"{stage:<9}", unit=" rows", unit_scale=True, ncols=width
+            )
             self._stage = stage
         self._bar.total = rows_total
         self._bar.update(rows_done - self._bar.n)

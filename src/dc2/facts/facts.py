@@ -47,7 +47,10 @@ class Facts:
     @cached_property
     def shown(self) -> NDArray[np.intp]:
         """The signatures to be drawn, heaviest first: of each cluster as many as its share, the heaviest of it."""
-        return heaviest_of_clusters(self.clusters.labels, self.clusters.weights, MOST_SHOWN)
+        inside = self.clusters.in_clusters
+        chosen = heaviest_of_clusters(self.clusters.labels[inside], self.clusters.weights[inside], MOST_SHOWN)
+        shown: NDArray[np.intp] = inside[chosen]
+        return shown
 
     @cached_property
     def shown_clusters(self) -> FittedClusters:
@@ -86,20 +89,9 @@ class Facts:
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Share of all rows in each cluster."""
-        shares: NDArray[np.float64] = self.clusters.sizes / self.total
+        """Share of all rows in each cluster; with noise they add up to less than 1."""
+        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.total
         return shares
-
-    @property
-    def total(self) -> float:
-        """All rows, or their weight; signatures without any count one each."""
-        total = float(self.model.signatures_.weights.sum())
-        return total if total > 0 else float(len(self.clusters.points))
-
-    @property
-    def noise(self) -> float:
-        """Rows, or their weight, that are in no cluster."""
-        return max(self.total - float(self.clusters.sizes.sum()), 0.0)
 
     @property
     def stability(self) -> NDArray[np.float64]:

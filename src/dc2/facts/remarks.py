@@ -55,8 +55,7 @@ def column_remarks(clusters: FittedClusters, n_rows: float) -> list[str]:
 
 def variation_explained(clusters: FittedClusters) -> NDArray[np.float64]:
     """Return the share of each column's variation, over signatures by weight, that lies between clusters."""
-    own = clusters.labels >= 0
-    clusters = clusters if own.all() else clusters.take(np.flatnonzero(own))
+    clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
     centre = share @ clusters.points
     total = share @ (clusters.points - centre) ** 2

@@ -23,14 +23,14 @@ def representatives(clusters: FittedClusters, members: NDArray[Any], scaling: An
     scaling : Scaling or None
         What was done to rows before they were clustered.
     """
-    middles = clusters.means(clusters.points)
-    off = members.astype(np.float64) - middles[clusters.labels]
+    inside = clusters.in_clusters
+    labels = clusters.labels[inside]
+    off = members[inside].astype(np.float64) - clusters.means(clusters.points)[labels]
     squared = np.einsum("ij,ij->i", off, off)
-    squared[clusters.weights <= 0] = np.inf  # a signature that all rows left stands for none
-    order = np.lexsort((squared, clusters.labels))
-    found, first = np.unique(clusters.labels[order], return_index=True)
-    rows = members[order[first]].astype(np.float64)
+    squared[clusters.weights[inside] <= 0] = np.inf  # a signature that all rows left stands for none
+    order = np.lexsort((squared, labels))
+    found, first = np.unique(labels[order], return_index=True)
+    rows = members[inside[order[first]]].astype(np.float64)
     chosen = np.full((clusters.n_clusters, members.shape[1]), np.nan)
-    is_cluster = found >= 0
-    chosen[found[is_cluster]] = (rows if scaling is None else scaling.undo(rows))[is_cluster]
+    chosen[found] = rows if scaling is None else scaling.undo(rows)
     return chosen

@@ -21,12 +21,13 @@ def summary_records(facts: Facts) -> list[dict[str, Any]]:
     """Return a record for each cluster, and a last one for rows that are in none."""
     whole = facts.unit == "rows"
     records = [_of_cluster(facts, int(k), whole) for k in np.unique(facts.clusters.labels) if k >= 0]
-    if facts.noise > 0:
+    noise = facts.clusters.noise or 0.0
+    if noise > 0:
         records.append(
             {
                 "cluster": NOISE,
-                "rows": _count(facts.noise, whole),
-                "share": facts.noise / facts.total,
+                "rows": _count(noise, whole),
+                "share": noise / facts.clusters.total,
                 "stability": None,
                 "spread": None,
                 "nearest": None,

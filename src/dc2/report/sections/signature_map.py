@@ -53,7 +53,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
         "names": list(clusters.names),
         "values": _values(clusters),
     }
-    left_out = len(facts.clusters.points) - len(clusters.points)
+    left_out = len(facts.clusters.in_clusters) - len(clusters.points)
     body = join(
         map_,
         paragraph(f"The {number(left_out)} lightest signatures are not drawn.", class_="note")
@@ -178,7 +178,7 @@ def _note(layout: Layout) -> str:
 
 
 def _rows_text(facts: Facts, weight: float) -> str:
-    return f"{number(weight)} {facts.unit} ({percent(weight / facts.clusters.weights.sum())})"
+    return f"{number(weight)} {facts.unit} ({percent(weight / facts.clusters.total)})"
 
 
 def _values(clusters: FittedClusters) -> list[list[Any]]:

@@ -15,7 +15,7 @@ MOST_WORDS = 4
 
 def section(facts: Facts) -> Section:
     """Return the section."""
-    largest = float(facts.shares.max())
+    largest = float(facts.shares.max()) or 1.0
     signatures = [int((facts.clusters.labels == k).sum()) for k in range(facts.clusters.n_clusters)]
     rows: list[Row] = [
         [
@@ -27,19 +27,35 @@ def section(facts: Facts) -> Section:
         ]
         for k, share in enumerate(facts.shares)
     ]
+    if facts.clusters.noise is not None:
+        rows.append(_noise_row(facts, facts.clusters.noise, largest))
     head = ["Cluster", facts.unit.capitalize(), "Share", "Signatures", "What sets it apart"]
     drawn = table(head, rows, label="Sizes of the clusters", text_columns=(0, 4), class_="stacked")
     return Section("Clusters", _lead(facts), drawn)
 
 
+def _noise_row(facts: Facts, noise: float, largest: float) -> Row:
+    """Return the row of those that are in no cluster."""
+    share = noise / facts.clusters.total
+    return [
+        Cell("−1", sort=-1),
+        Cell(number(noise), sort=noise),
+        Cell(bar(min(share / largest, 1.0), percent(share), "var(--muted)"), sort=share),
+        int((facts.clusters.labels < 0).sum()),
+        Cell(tag("span", "in no cluster: they lie too far out", class_="muted"), sort=""),
+    ]
+
+
 def _lead(facts: Facts) -> str:
-    k = facts.clusters.n_clusters
+    k, noise = facts.clusters.n_clusters, facts.clusters.noise
+    in_none = "" if noise is None else f" {number(noise)} {facts.unit} are in none, and labelled −1."
     if k == 1:
-        return f"All {facts.unit} are in one cluster."
+        return f"All {facts.unit} are in one cluster." if not noise else f"There is one cluster.{in_none}"
     big, small = int(facts.shares.argmax()), int(facts.shares.argmin())
     return (
         f"The largest of the {k} clusters is {big}, with {percent(facts.shares[big])} of the {facts.unit}; the "
         f"smallest is {small}, with {percent(facts.shares[small])}. These numbers are the labels in the output."
+        f"{in_none}"
     )
 
 
