@@ -74,10 +74,8 @@ class StageBars:
         """Draw how far a stage is; a stage is over when all of its rows are done, or the next begins."""
         if stage != self._stage:
             self.close()
-            # Some terminals do not tell their width, and tqdm would then draw nothing.
-            width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
             self._bar = self._make(
-                total=rows_total, desc=f"{stage:<9}", unit=" rows", unit_scale=True, ncols=width
+                total=rows_total, desc=f"{stage:<9}", unit=" rows", unit_scale=True, **_terminal_size()
             )
             self._stage = stage
         self._bar.total = rows_total
@@ -90,6 +88,14 @@ class StageBars:
         if self._bar is not None:
             self._bar.close()
         self._stage = self._bar = None
+
+
+def _terminal_size() -> dict[str, int]:
+    """Return the size of the terminal, if there is one: some do not tell it, and tqdm would then draw nothing."""
+    if not sys.stderr.isatty():
+        return {}
+    columns, lines = shutil.get_terminal_size()
+    return {"ncols": columns, "nrows": lines}
 
 
 class StageLines:

@@ -61,8 +61,7 @@ def variation_explained(clusters: FittedClusters) -> NDArray[np.float64]:
     total = share @ (clusters.points - centre) ** 2
     inside = share @ (clusters.points - clusters.means(clusters.points)[clusters.labels]) ** 2
     explained: NDArray[np.float64] = 1.0 - np.divide(inside, total, out=np.ones_like(total), where=total > 0)
-    explained = np.clip(explained, 0.0, 1.0)
-    return explained
+    return np.maximum(explained, 0.0)
 
 
 def _constant(clusters: FittedClusters) -> NDArray[np.bool_]:
