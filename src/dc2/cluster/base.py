@@ -19,7 +19,7 @@ from dc2.cluster.membership import Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.cluster.tells import TellsOfClusters
-from dc2.communities import CommunityResult, Verdict
+from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.compress import near
 from dc2.compress.outliers import OutlierScores, outlier_scores_of
 from dc2.compress.populate import Lookup, populated
@@ -390,6 +390,12 @@ class SignatureClusterer(
     def layer_(self) -> int:
         """Which of the layers the labels are."""
         return self._communities("layer_").chosen_layer
+
+    @property
+    def partitions_(self) -> dict[int, NDArray[np.int32]]:
+        """Clusters of the signatures by their number, for each number that was looked at, fewest first."""
+        found = self._communities("partitions_")
+        return partitions_by_number(found, self._fitted().signatures.weights)
 
     @property
     def cluster_tree_(self) -> list[NDArray[np.int32]]:

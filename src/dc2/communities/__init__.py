@@ -3,6 +3,7 @@
 from dc2.communities.agreement import drawn_weights
 from dc2.communities.conquer import choose_layer, conquer_ties, rechoose
 from dc2.communities.graph import TieGraph, tie_graph
+from dc2.communities.numbers import partitions_by_number
 from dc2.communities.profile import Nodes, Profile
 from dc2.communities.result import CommunityResult, Verdict
 from dc2.communities.sizes import signatures_for, ties_per_row
@@ -20,6 +21,7 @@ __all__ = [
     "conquer_ties",
     "conquered_anew",
     "drawn_weights",
+    "partitions_by_number",
     "rechoose",
     "signatures_for",
     "tie_graph",

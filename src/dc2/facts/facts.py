@@ -18,6 +18,7 @@ from dc2.facts.shown import heaviest_of_clusters
 from dc2.facts.summary import summary_records
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
+from dc2.facts.views import View, views_of
 from dc2.kernels.similarity import InWords
 
 __all__ = ["Facts"]
@@ -103,6 +104,11 @@ class Facts:
     def summary(self) -> list[dict[str, Any]]:
         """What there is to say of each cluster, one record each."""
         return summary_records(self)
+
+    @cached_property
+    def views(self) -> list[View]:
+        """The same signatures in other numbers of clusters, the model's own among them; fewest first."""
+        return views_of(self)
 
     @cached_property
     def remarks(self) -> list[str]:

@@ -56,7 +56,11 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     left_out = len(facts.clusters.in_clusters) - len(clusters.points)
     body = join(
         map_,
-        paragraph(f"The {number(left_out)} lightest signatures are not drawn.", class_="note")
+        paragraph(
+            f"{number(len(clusters.points))} signatures are drawn, of each cluster the heaviest; "
+            f"{number(left_out)} are not.",
+            class_="note",
+        )
         if left_out
         else None,
         more(
