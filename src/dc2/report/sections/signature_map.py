@@ -49,7 +49,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
             for layout, xy in zip(layouts, placed, strict=True)
         ],
         "cluster": clusters.labels.tolist(),
-        "rows": [_rows_text(facts, weight) for weight in clusters.weights],
+        "rows": _rows_texts(facts),
         "names": list(clusters.names),
         "values": _values(clusters),
     }
@@ -181,8 +181,12 @@ def _note(layout: Layout) -> str:
     )
 
 
-def _rows_text(facts: Facts, weight: float) -> str:
-    return f"{number(weight)} {facts.unit} ({percent(weight / facts.clusters.total)})"
+def _rows_texts(facts: Facts) -> list[str]:
+    total = facts.clusters.total
+    return [
+        f"{number(weight)} {facts.unit} ({percent(weight / total)})"
+        for weight in facts.shown_clusters.weights
+    ]
 
 
 def _values(clusters: FittedClusters) -> list[list[Any]]:
