@@ -119,7 +119,9 @@ class FittedClusters:
         # A cluster whose signatures have no rows still has a place: that of its signatures.
         rowless = self.sizes[self.labels] == 0
         weights = np.where(rowless, 1.0, self.weights)
+        # Shares first: a sum of large values times weights may be no number.
+        shares = weights / np.bincount(self.labels, weights)[self.labels]
         starts = np.arange(len(self.labels) + 1)
-        member = csr_array((weights, self.labels, starts), shape=(len(self.labels), self.n_clusters))
-        means: NDArray[np.float64] = ((member.T @ of).T / np.asarray(member.sum(axis=0))).T
+        member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
+        means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means
