@@ -28,7 +28,7 @@ extensions = [
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_pages/*", "**/GALLERY_HEADER.rst", "gallery/*.py", "tutorials/*.py"]
 templates_path = ["_templates"]
-# Pages that a command writes begin with a second heading; links within README and the like are for readers of files.
+# Pages that a command writes begin with a second heading.
 suppress_warnings = ["myst.header", "config.cache"]
 
 myst_heading_anchors = 3
@@ -92,6 +92,8 @@ def prepare_page(app, docname, source):
     text = source[0]
     if docname.startswith("measured/"):
         text = f"# Measured: {docname.removeprefix('measured/')}\n\n{text}"
+    if docname == "guide" and not (HERE / "trust.md").exists():
+        text = text.replace("\ntrust\n", "\n")
     for file, page in ROOT_PAGES.items():
         text = text.replace(f"](../{file}", f"]({page}")
     source[0] = text

@@ -7,6 +7,7 @@ HDBSCAN and dc2 are not. In the last row there is nothing to find: one cluster i
 """
 
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from dc2 import DC2Clustering
 
 N_ROWS = 600
+warnings.filterwarnings("ignore", message="Graph is not fully connected")  # spectral clustering of far blobs
 
 rng = np.random.default_rng(0)
 stretched = make_blobs(N_ROWS, random_state=170)[0] @ [[0.6, -0.6], [-0.4, 0.8]]

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dc2 import DC2Clustering, load
+from dc2 import DC2Clustering, as_source, load
 from dc2.datasets import make_rings
 
 ROWS_PER_FILE, N_FILES = 20_000, 3
@@ -32,8 +32,6 @@ for number in range(N_FILES):
 # Fit
 # ---
 # ``as_source`` says which columns count: ``row`` is an id.
-from dc2 import as_source
-
 rows = as_source(str(folder / "part-*.parquet"), columns=["x", "y"])
 model = DC2Clustering(n_signatures=1000, random_state=0).fit(rows)
 print(f"{model.n_rows_in_:,} rows, {model.n_clusters_} clusters")
@@ -51,7 +49,7 @@ print(f"the model has {(folder / 'rings.dc2').stat().st_size / 1e3:,.0f} kB")
 # --------
 # New rows, with the loaded model:
 X, _ = make_rings(5000, seed=99)
-labels = load(folder / "rings.dc2").predict(X)
+labels = load(folder / "rings.dc2").predict(pa.table({"x": X[:, 0], "y": X[:, 1]}))
 figure, axes = plt.subplots()
 axes.scatter(*X.T, s=1, c=labels, cmap="tab10")
 axes.set_title("new rows, labelled by the loaded model")
