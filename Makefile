@@ -52,7 +52,7 @@ paper: native ## repeat the paper's evaluation into results/paper; QUICK=1 a sma
 # docs/tutorials, which git ignores.
 docs: native ## build the site into build/docs; warnings are errors
 	@$(BIN)/python -m pip install --quiet --editable ".[docs]" -C wheel.cmake=false -C editable.mode=inplace
-	MPLBACKEND=Agg DC2_CORE=native $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	MPLBACKEND=Agg DC2_CORE=native $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
 
 man: $(INSTALLED) ## write the man page to build/man/dc2.1

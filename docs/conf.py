@@ -57,6 +57,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "dc2"
 html_static_path = ["_static"]
 html_css_files = ["dc2.css"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,

@@ -1,7 +1,10 @@
 """The site that `make docs` builds, in a real browser: links lead somewhere, nothing fails, pictures have words."""
 
 import importlib
+import threading
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +31,9 @@ OPENED = [
 ]
 
 
+MODULES = ("dc2", "dc2.kernels", "dc2.plots", "dc2.datasets")
+
+
 class Page(HTMLParser):
     """What a page holds: names of places, links, and pictures."""
 
@@ -52,6 +58,23 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def pages() -> dict[Path, Page]:
     return {path.resolve(): Page(path) for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a word."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The site as it is served: from files a browser would not let the search read pages."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
 
 
 def broken(path: Path, link: str, pages: dict[Path, Page]) -> bool:
@@ -93,9 +116,9 @@ def test_pictures_have_words(pages):
 @pytest.mark.slow
 @needs_site
 def test_every_public_name_has_a_page():
-    for module in ("dc2", "dc2.kernels", "dc2.plots", "dc2.datasets"):
+    for module in MODULES:
         for name in importlib.import_module(module).__all__:
-            pages = [SITE / "reference" / "names" / f"{home}.{name}.html" for home in ("dc2", module)]
+            pages = [SITE / "reference" / "names" / f"{home}.{name}.html" for home in MODULES]
             assert name == "__version__" or any(page.exists() for page in pages), name
 
 
@@ -103,13 +126,13 @@ def test_every_public_name_has_a_page():
 @needs_site
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
-def test_pages_open_without_errors_and_fit_the_screen(browser, width, scheme):  # noqa: F811
+def test_pages_open_without_errors_and_fit_the_screen(browser, address, width, scheme):  # noqa: F811
     screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
     for page in OPENED:
-        browser.get(f"{SITE.as_uri()}/{page}")
+        browser.get(f"{address}/{page}")
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == [], page
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width + 1, page
         assert browser.execute_script("return document.documentElement.dataset.theme") == scheme, page
@@ -117,9 +140,9 @@ def test_pages_open_without_errors_and_fit_the_screen(browser, width, scheme):  
 
 @pytest.mark.slow
 @needs_site
-def test_search_finds_a_page(browser):  # noqa: F811
+def test_search_finds_a_page(browser, address):  # noqa: F811
     from selenium.webdriver.support.ui import WebDriverWait
 
-    browser.get(f"{SITE.as_uri()}/search.html?q=signatures")
+    browser.get(f"{address}/search.html?q=signatures")
     found = "return document.querySelectorAll('#search-results li').length"
     WebDriverWait(browser, 20).until(lambda b: b.execute_script(found) > 3)

@@ -8,7 +8,7 @@ __all__ = ["python_reference", "public_names"]
 SECTIONS = {
     "Clusterers": ("DC2Clustering", "RPFCluster", "RASP", "KASP", "spectral_clustering"),
     "Compression": ("Compressor", "Signatures", "RPTree", "RPForest"),
-    "Kernel learning": ("DC2", "SignatureNystroem", "RPFFeatures", "RPFKernel", "GaussianKernel"),
+    "Kernel learning": ("DC2", "SignatureNystroem", "RPFFeatures"),
     "Data, models and scores": (),  # and every name that has no place above
 }
 MODULES = {
@@ -19,10 +19,14 @@ MODULES = {
 
 
 def public_names(module: str) -> list[str]:
-    """The names a module offers, but for plain values such as its version and names that dc2 itself offers."""
+    """The names a module offers that have their page here: no plain values, and each name in one place.
+
+    A name that both dc2 and one of its modules offer stands with the module: links from a source file back to its
+    pages can name one module only.
+    """
     home = import_module(module)
-    names = [name for name in home.__all__ if _has_page(getattr(home, name))]
-    return names if module == "dc2" else [name for name in names if name not in import_module("dc2").__all__]
+    elsewhere = {name for other in MODULES if module == "dc2" for name in import_module(other).__all__}
+    return [name for name in home.__all__ if name not in elsewhere and _has_page(getattr(home, name))]
 
 
 def _has_page(thing: object) -> bool:
@@ -37,7 +41,7 @@ def python_reference() -> str:
         title: [name for name in listed if name in names] or [name for name in names if name not in placed]
         for title, listed in SECTIONS.items()
     }
-    parts = [_heading("API reference", "="), "Everything public, with links to its source.", ""]
+    parts = [_heading("API reference", "="), "Everything public, with links to its source. ``RPFKernel`` and ``GaussianKernel`` can be had from ``dc2`` as well.", ""]
     parts += [_section(title, "dc2", listed) for title, listed in sections.items()]
     parts += [
         ".. py:data:: dc2.__version__\n   :type: str\n\n   The version, as ``dc2.show_versions()`` tells it.\n"
