@@ -58,6 +58,10 @@ docs: native ## build the site into build/docs; warnings are errors
 man: $(INSTALLED) ## write the man page to build/man/dc2.1
 	$(BIN)/python docs/_pages/commands.py build/man/dc2.1
 
+wheels: $(INSTALLED) ## build wheels into wheelhouse/, and try each in new environments of every interpreter found
+	@$(BIN)/python -m pip install --quiet --editable ".[wheels]" -C wheel.cmake=false -C editable.mode=inplace
+	$(BIN)/python tools/wheels.py
+
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
 	@$(BIN)/cmake --build $(BUILD)
 

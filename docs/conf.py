@@ -86,7 +86,11 @@ write(HERE / "reference" / "python.rst", python_reference())
 write(HERE / "reference" / "commands.md", command_reference())
 
 # Documents at the root of the repository, which the site shows as pages of its own.
-ROOT_PAGES = {"SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+ROOT_PAGES = {
+    "SECURITY.md": "security.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changes.md",
+}
 
 
 def prepare_page(app, docname, source):

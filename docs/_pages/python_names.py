@@ -17,6 +17,8 @@ MODULES = {
     "dc2.datasets": "Generated shapes",
 }
 
+INTRODUCTION = "Everything public, with links to its source. ``RPFKernel`` and ``GaussianKernel`` can be had from ``dc2`` as well."
+
 
 def public_names(module: str) -> list[str]:
     """The names a module offers that have their page here: no plain values, and each name in one place.
@@ -41,7 +43,7 @@ def python_reference() -> str:
         title: [name for name in listed if name in names] or [name for name in names if name not in placed]
         for title, listed in SECTIONS.items()
     }
-    parts = [_heading("API reference", "="), "Everything public, with links to its source. ``RPFKernel`` and ``GaussianKernel`` can be had from ``dc2`` as well.", ""]
+    parts = [_heading("API reference", "="), INTRODUCTION, ""]
     parts += [_section(title, "dc2", listed) for title, listed in sections.items()]
     parts += [
         ".. py:data:: dc2.__version__\n   :type: str\n\n   The version, as ``dc2.show_versions()`` tells it.\n"

@@ -47,6 +47,7 @@ figure, grid = plt.subplots(len(shapes), 5, figsize=(10, 12), subplot_kw={"xtick
 for row, (shape, (X, k)) in zip(grid, shapes.items(), strict=True):
     X = StandardScaler().fit_transform(X)
     row[0].set_ylabel(shape)
+    first = shape == "circles"
     for axes, (name, method) in zip(row, methods(k).items(), strict=True):
         start = time.perf_counter()
         labels = method.fit_predict(X)
@@ -54,6 +55,5 @@ for row, (shape, (X, k)) in zip(grid, shapes.items(), strict=True):
         colours = np.where(labels < 0, "lightgray", np.array([f"C{label % 10}" for label in labels]))
         axes.scatter(*X.T, s=4, c=colours)
         axes.text(0.97, 0.03, f"{seconds:.2f} s", transform=axes.transAxes, ha="right", size=7)
-        if row is grid[0]:
-            axes.set_title(name)
+        axes.set_title(name if first else "")
 figure.tight_layout()

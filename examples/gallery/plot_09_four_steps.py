@@ -11,7 +11,7 @@ from dc2 import DC2Clustering
 from dc2.datasets import make_bananas
 
 X, _ = make_bananas(20_000)
-model = DC2Clustering(n_signatures=120, random_state=0).fit(X)
+model = DC2Clustering(2, n_signatures=120, random_state=0).fit(X)
 points, weights = model.signatures_.points, model.signatures_.weights
 
 figure, grid = plt.subplots(2, 2, figsize=(10, 8), subplot_kw={"xticks": [], "yticks": []})

@@ -2,8 +2,8 @@
 A cluster of machines
 =====================
 
-Dask arrays and data frames go where arrays go: the work is done where the chunks are, and only a sample and sums travel.
-The labels are those of rows in memory, to the last one.
+Dask arrays and data frames go where arrays go: the work is done where the chunks are, and only a sample and
+sums travel. The labels are those of rows in memory, to the last one.
 """
 
 # %%
