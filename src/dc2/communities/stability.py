@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
+from dc2.communities.agreement import agreement, resampled, resamples
 from dc2.communities.exact import merged
 from dc2.communities.profile import Nodes, communities
 from dc2.communities.result import CommunityResult
@@ -34,10 +34,11 @@ def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[ND
     place = _place_of(result, nodes.masses)
     resolution, finer = float(result.profile.resolutions[place]), result.profile.n_clusters[place] > k
     parts = nodes.search.parts  # made before threads ask for it
+    seen = resamples(nodes.graph.n_nodes)
 
     def anew(i: int) -> NDArray[np.int32]:
         # The first resamples had their say when the number of clusters was chosen.
-        graph = resampled(nodes.graph, nodes.seed + RESAMPLES + i + 1)
+        graph = resampled(nodes.graph, nodes.seed + seen + i + 1)
         labels = communities(nodes, resolution, Search.of(graph, parts, nodes.seed))
         return merged(graph, nodes.points, labels, k) if finer and labels.max() >= k else labels
 

@@ -61,7 +61,7 @@ class SignatureNystroem(RowFeatures):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_signatures, n_features_in_)
+    components_ : ndarray of shape (n_signatures, n_features)
         The landmarks.
     normalization_ : ndarray of shape (n_signatures, n_features_out), float64
         U / sqrt(L): columns in order of falling eigenvalues.
