@@ -14,7 +14,7 @@ export DC2_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow fuzz sanitize lint format bench paper native clean
+.PHONY: help demo test test-slow test-lowest fuzz sanitize lint format bench paper docs man wheels native clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,11 +77,25 @@ paper: native ## repeat the paper's evaluation into results/paper; QUICK=1 a sma
 	@$(BIN)/python -m pip install --quiet --editable ".[evaluation]" -C wheel.cmake=false -C editable.mode=inplace
 	DC2_CORE=native $(BIN)/python -m evaluation $(if $(QUICK),--quick) $(PAPER)
 
+# Nothing but packages is fetched. Pages made from the code and the examples go to docs/reference, docs/gallery and
+# docs/tutorials, which git ignores.
+docs: native ## build the site into build/docs; warnings are errors
+	@$(BIN)/python -m pip install --quiet --editable ".[docs]" -C wheel.cmake=false -C editable.mode=inplace
+	MPLBACKEND=Agg DC2_CORE=native $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+man: $(INSTALLED) ## write the man page to build/man/dc2.1
+	$(BIN)/python docs/_pages/commands.py build/man/dc2.1
+
+wheels: $(INSTALLED) ## build wheels into wheelhouse/, and try each in new environments of every interpreter found
+	@$(BIN)/python -m pip install --quiet --editable ".[wheels]" -C wheel.cmake=false -C editable.mode=inplace
+	$(BIN)/python tools/wheels.py
+
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
 	@$(BIN)/cmake --build $(BUILD)
 
 clean: ## remove what was built, and the environment
-	rm -rf build dist $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist wheelhouse docs/reference docs/gallery docs/tutorials $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks evaluation examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native

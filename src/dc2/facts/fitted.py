@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import SignatureClusterer
 from dc2.errors import InputTypeError
 
 __all__ = ["FittedClusters"]
@@ -60,7 +59,7 @@ class FittedClusters:
     @classmethod
     def of(cls, model: Any) -> FittedClusters:
         """Take them from a model, or raise where it is no fitted clusterer of this package."""
-        if not isinstance(model, SignatureClusterer):
+        if not hasattr(type(model), "stability_"):
             raise InputTypeError(
                 f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
                 "Fit one first, or load a saved one with dc2.load."
