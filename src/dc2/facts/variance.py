@@ -21,7 +21,7 @@ def variance_kept(signatures: Signatures) -> float:
     share = weights / weights.sum()
     points = signatures.points.astype(np.float64)
     # Any power of two would do: this one keeps squares of very large and very small values numbers.
-    exponent = int(np.frexp(np.abs(points).max())[1])
+    exponent = int(np.frexp(max(np.abs(points).max(), np.sqrt(signatures.spread.max())))[1])
     points = np.ldexp(points, -exponent)
     off = points - share @ points
     between = float(share @ (off * off).sum(axis=1))
