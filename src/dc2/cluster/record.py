@@ -14,6 +14,7 @@ from dc2.conquer import Conquest, Wish
 from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.model_file import saved_record
+from dc2.random import is_seed_state
 
 __all__ = ["ClusterRecord"]
 
@@ -76,7 +77,7 @@ class ClusterRecord:
         is_sound = (
             type(self.n_rows) is int
             and self.n_rows > 0
-            and isinstance(self.seed, dict)
+            and is_seed_state(self.seed)
             and isinstance(self.wish, Wish)
             and isinstance(self.conquest, Conquest)
             and isinstance(self.signatures, Signatures)
