@@ -327,6 +327,7 @@ def broken_laws(case: Case) -> tuple[list[str], bool]:
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "X does not have valid feature names")
+        warnings.filterwarnings("ignore", ".*do not show in the data")
         try:
             base = fitted(case, weights=case.weights)
         except REFUSALS:
