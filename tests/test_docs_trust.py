@@ -23,7 +23,7 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
 
 def test_the_page_names_what_a_verdict_says():
     page = PAGE.read_text("utf-8")
-    cloud = np.random.default_rng(0).normal(size=(800, 3))
+    cloud = np.random.default_rng(0).normal(size=(2000, 8))
     from dc2.facts.verdict import verdict_in_words
 
     assert verdict_in_words(DC2Clustering(5, random_state=0).fit(cloud)) in page

@@ -11,7 +11,7 @@ from dc2.communities.profile import Profile
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
-PERSISTS = 2.5  # times what a cloud of many dimensions shows, in the logarithm of resolutions
+PERSISTS = 3.0  # times what a cloud of many dimensions shows, in the logarithm of resolutions
 
 
 @saved_record
@@ -54,7 +54,7 @@ class Verdict:
 
     def shows(self, n_clusters: int) -> bool:
         """Return whether a number that was given persists for longer than a cloud shows it, which is about 1/k."""
-        return self.persistence * n_clusters >= PERSISTS
+        return self.persistence * n_clusters > PERSISTS
 
 
 @saved_record
