@@ -3,11 +3,24 @@
 A message says what is wrong, why, and what to do, with the user's own numbers in it.
 """
 
-__all__ = ["InputError", "InputTypeError", "ModelFileError", "ParameterError", "SourceError", "printable"]
+__all__ = [
+    "InputError",
+    "InputTypeError",
+    "MissingValuesError",
+    "ModelFileError",
+    "ParameterError",
+    "PreparationNote",
+    "SourceError",
+    "printable",
+]
 
 
 class InputError(ValueError):
     """Data that cannot be used: wrong shape, missing values, too few rows."""
+
+
+class MissingValuesError(InputError):
+    """Data with blanks where every value must be there."""
 
 
 class InputTypeError(TypeError):
@@ -24,6 +37,10 @@ class SourceError(InputError):
 
 class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, foreign, or of an unknown version."""
+
+
+class PreparationNote(UserWarning):
+    """Says once what was done to the columns of a table that could not be used as they were."""
 
 
 def printable(text: str) -> str:

@@ -96,7 +96,7 @@ def _squared_distances(
     whole = NEIGHBOURHOOD * weights.mean()
     missing, total = np.full(len(ids), whole), np.zeros(len(ids))
     for k in range(ids.shape[1]):
-        squared = np.minimum(to_centres[:, k], FARTHEST) + spread[ids[:, k]]
+        squared = np.minimum(to_centres[:, k].astype(np.float64), FARTHEST) + spread[ids[:, k]]
         taken = np.minimum(weights[ids[:, k]], missing)
         total += taken * squared
         missing -= taken
