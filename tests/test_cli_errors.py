@@ -117,7 +117,7 @@ def test_a_number_that_is_none_is_named_by_its_line(folder: Path, fails: Fails) 
 
 def test_a_column_of_text_is_named_with_the_options_to_use(folder: Path, fails: Fails) -> None:
     FRAME.assign(city="Rome").to_parquet("text.parquet")
-    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "not numeric: 'city'" in told
     assert "--columns or --drop" in told
 
@@ -355,7 +355,7 @@ def test_without_its_extra_the_command_says_what_to_install(
 @pytest.mark.parametrize("word", ["n_jobs_2024", "n_jobs", "my n_clusters", "sample_weight", "Input X "])
 def test_words_of_the_user_are_left_alone(word: str, folder: Path, fails: Fails) -> None:
     FRAME.assign(**{word: "Rome"}).to_parquet(f"{word}.parquet")
-    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy")
+    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert f"There is no file '{word}.csv'" in fails("cluster", f"{word}.csv", *QUICK, "-o", "l.npy")
     told = fails("cluster", "rows.parquet", *QUICK, "-o", "l.npy", "--columns", word)
     assert f"no column {word!r}" in told

@@ -35,7 +35,7 @@ from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.paths import check_not_among
-from dc2.tables import TablePreparer
+from dc2.tables import PreparedSource, TablePreparer
 
 __all__ = ["SignatureClusterer"]
 
@@ -276,7 +276,8 @@ class SignatureClusterer(
 
     def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
         preparer = self._record.preparer
-        return super()._source(X, extra) if preparer is None else preparer.source(X, extra)
+        prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
+        return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
 
     # --- what is fitted -----------------------------------------------------------------------------------------
 

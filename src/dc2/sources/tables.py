@@ -77,8 +77,8 @@ def as_table(
     --------
     >>> import pandas as pd
     >>> table = as_table(pd.DataFrame({"x": [1.0, 2.0], "town": ["Rome", None]}))
-    >>> table.is_numeric, next(table.blocks(1000)).rows.frame["town"].to_list()
-    (False, ['Rome', None])
+    >>> table.is_numeric, next(table.blocks(1000)).rows.frame.columns
+    (False, ['x', 'town'])
     >>> as_table([[1.0, 2.0]]) is None
     True
     """
