@@ -1,5 +1,6 @@
 """Laws of tables: what people have goes in, is said to be prepared, and gives the same labels however it is cut up."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +192,23 @@ def test_weights_of_rows_go_with_a_table() -> None:
     with pytest.warns(PreparationNote):
         model = DC2Clustering(5, random_state=0).fit(TABLE, sample_weight=np.ones(len(TABLE)))
     np.testing.assert_array_equal(model.labels_, fitted(TABLE).labels_)
+
+
+def test_the_recipe_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    recipe = page.split("```python\n")[1].split("```")[0]
+    exec(compile(recipe, "docs/tables.md", "exec"), {})
+    assert "city: left out: tells nothing about any other column" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["connect-4.data.gz", "census-income.data.gz"])
+def test_public_tables_go_in_at_the_first_try(name: str, tmp_path: Path) -> None:
+    path = Path(os.environ.get("DC2_DATA", "")) / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not there")
+    rows = tmp_path / "rows.csv.gz"
+    rows.symlink_to(path)
+    with pytest.warns(PreparationNote):
+        model = DC2Clustering(3, random_state=0).fit(pd.read_csv(rows, header=None).add_prefix("x"))
+    assert model.n_clusters_ == 3
