@@ -136,7 +136,7 @@ def test_files_with_other_columns_are_named(folder: Path, fails: Fails) -> None:
 
 def test_missing_values_are_named(folder: Path, fails: Fails) -> None:
     FRAME.assign(y=FRAME["y"].where(FRAME.index != 7)).to_parquet("holes.parquet")
-    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "'y' has 1 (first in row 7)" in told
 
 
@@ -374,9 +374,9 @@ def test_no_file_steers_the_terminal(folder: Path, fails: Fails, capsys: pytest.
     FRAME.rename(columns={"y": ESCAPE}).to_parquet("steering.parquet")
     FRAME.assign(**{ESCAPE: "text"}).to_parquet("text.parquet")
     assert "control characters" in fails("cluster", "steering.parquet", *QUICK, "--model", "m.dc2")
-    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     (folder / f"{ESCAPE}.csv").write_text(f"x,{ESCAPE}\n1,2\n3,many\n")
-    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy", "--raw")
     with pytest.raises(SystemExit):
         main(["info", "steering.parquet"])
     told = capsys.readouterr().out
