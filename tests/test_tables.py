@@ -17,6 +17,7 @@ from dc2.errors import InputError, InputTypeError, MissingValuesError, Parameter
 from table_data import customers
 
 TABLE, GROUPS = customers(6_000)
+pytestmark = pytest.mark.filterwarnings("ignore::dc2.errors.ClustersDoNotShowWarning")
 
 
 @pytest.fixture(scope="module")

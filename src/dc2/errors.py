@@ -4,6 +4,7 @@ A message says what is wrong, why, and what to do, with the user's own numbers i
 """
 
 __all__ = [
+    "ClustersDoNotShowWarning",
     "InputError",
     "InputTypeError",
     "MissingValuesError",
@@ -41,6 +42,10 @@ class ModelFileError(ValueError):
 
 class PreparationNote(UserWarning):
     """Says once what was done to the columns of a table that could not be used as they were."""
+
+
+class ClustersDoNotShowWarning(UserWarning):
+    """A number of clusters was asked for that does not show in the data."""
 
 
 def printable(text: str) -> str:

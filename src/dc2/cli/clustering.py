@@ -1,6 +1,7 @@
 """The work of ``dc2 cluster``: check all that can be checked, fit, save the model, and only then write the rest."""
 
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
-from dc2.errors import MissingValuesError
+from dc2.errors import ClustersDoNotShowWarning, MissingValuesError
+from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.kernels import RPF
@@ -52,7 +54,9 @@ def run(wanted: ClusterOptions) -> None:
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
-            clusterer = fitted(wanted, source, progress)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
+                clusterer = fitted(wanted, source, progress)
             source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
             save(clusterer, files.get("model"))
             since = time.perf_counter()
@@ -147,6 +151,11 @@ def tell(
         "distortion": clusterer.distortion_,
         "variance_kept": kept,
         "verdict": verdict_in_words(clusterer),
+        "stability": {
+            "overall": clusterer.overall_stability_,
+            "clusters": clusterer.stability_.tolist(),
+        },
+        "remarks": Facts.of(clusterer).remarks,
         "bandwidth": getattr(clusterer, "bandwidth_", None),
         **prepared_facts(clusterer),
     }
