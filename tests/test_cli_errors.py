@@ -117,7 +117,7 @@ def test_a_number_that_is_none_is_named_by_its_line(folder: Path, fails: Fails) 
 
 def test_a_column_of_text_is_named_with_the_options_to_use(folder: Path, fails: Fails) -> None:
     FRAME.assign(city="Rome").to_parquet("text.parquet")
-    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "not numeric: 'city'" in told
     assert "--columns or --drop" in told
 
@@ -136,7 +136,7 @@ def test_files_with_other_columns_are_named(folder: Path, fails: Fails) -> None:
 
 def test_missing_values_are_named(folder: Path, fails: Fails) -> None:
     FRAME.assign(y=FRAME["y"].where(FRAME.index != 7)).to_parquet("holes.parquet")
-    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "'y' has 1 (first in row 7)" in told
 
 
@@ -355,7 +355,7 @@ def test_without_its_extra_the_command_says_what_to_install(
 @pytest.mark.parametrize("word", ["n_jobs_2024", "n_jobs", "my n_clusters", "sample_weight", "Input X "])
 def test_words_of_the_user_are_left_alone(word: str, folder: Path, fails: Fails) -> None:
     FRAME.assign(**{word: "Rome"}).to_parquet(f"{word}.parquet")
-    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy")
+    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert f"There is no file '{word}.csv'" in fails("cluster", f"{word}.csv", *QUICK, "-o", "l.npy")
     told = fails("cluster", "rows.parquet", *QUICK, "-o", "l.npy", "--columns", word)
     assert f"no column {word!r}" in told
@@ -374,9 +374,9 @@ def test_no_file_steers_the_terminal(folder: Path, fails: Fails, capsys: pytest.
     FRAME.rename(columns={"y": ESCAPE}).to_parquet("steering.parquet")
     FRAME.assign(**{ESCAPE: "text"}).to_parquet("text.parquet")
     assert "control characters" in fails("cluster", "steering.parquet", *QUICK, "--model", "m.dc2")
-    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     (folder / f"{ESCAPE}.csv").write_text(f"x,{ESCAPE}\n1,2\n3,many\n")
-    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy", "--raw")
     with pytest.raises(SystemExit):
         main(["info", "steering.parquet"])
     told = capsys.readouterr().out

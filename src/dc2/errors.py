@@ -7,8 +7,10 @@ __all__ = [
     "ClustersDoNotShowWarning",
     "InputError",
     "InputTypeError",
+    "MissingValuesError",
     "ModelFileError",
     "ParameterError",
+    "PreparationNote",
     "SourceError",
     "printable",
 ]
@@ -16,6 +18,10 @@ __all__ = [
 
 class InputError(ValueError):
     """Data that cannot be used: wrong shape, missing values, too few rows."""
+
+
+class MissingValuesError(InputError):
+    """Data with blanks where every value must be there."""
 
 
 class InputTypeError(TypeError):
@@ -32,6 +38,10 @@ class SourceError(InputError):
 
 class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, foreign, or of an unknown version."""
+
+
+class PreparationNote(UserWarning):
+    """Says once what was done to the columns of a table that could not be used as they were."""
 
 
 class ClustersDoNotShowWarning(UserWarning):

@@ -33,6 +33,7 @@ __all__ = [
     "Signatures",
     "Similarity",
     "Weight",
+    "category_names",
     "number_or_auto",
     "signatures_or_auto",
     "split_names",
@@ -142,7 +143,7 @@ ScaleOption = Annotated[
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "none. It is saved with the model.",
+        "none. It is saved with the model. Tables with words or blanks are scaled as they are prepared.",
     ),
 ]
 MetricOption = Annotated[
@@ -205,6 +206,20 @@ def split_names(values: Sequence[str]) -> list[str]:
     ['height', 'weight', 'age']
     """
     return [name for value in values for name in value.split(",") if name]
+
+
+def category_names(values: Sequence[str]) -> list[str]:
+    """Return the columns that ``--as category:NAMES`` takes as categories.
+
+    Examples
+    --------
+    >>> category_names(["category:zip,plan"])
+    ['zip', 'plan']
+    """
+    for value in values:
+        if not value.startswith("category:"):
+            raise typer.BadParameter(f"{value!r}: say --as category:NAMES, such as --as category:zip,plan.")
+    return split_names([value.removeprefix("category:") for value in values])
 
 
 def signatures_or_auto(text: Any) -> Any:

@@ -29,7 +29,7 @@ from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
-from dc2.estimators.columns import KnowsItsColumns
+from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
 from dc2.model_file import SaveMixin
@@ -37,6 +37,7 @@ from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.paths import check_not_among
+from dc2.tables import PreparedSource, TablePreparer
 
 __all__ = ["SignatureClusterer"]
 
@@ -281,7 +282,37 @@ class SignatureClusterer(
             return None
         return Belonging(self._scores_of(outliers), outliers)
 
+    def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
+        preparer = self._record.preparer
+        prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
+        return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
+
     # --- what is fitted -----------------------------------------------------------------------------------------
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns seen in fit."""
+        return self._columns_in.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns seen in fit, where they have names."""
+        return self._columns_in.feature_names_in
+
+    @property
+    def _columns_in(self) -> Columns:
+        record = self._fitted()
+        return record.columns if record.preparer is None else record.preparer.columns_
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of the signatures: those of the rows, or what a table was prepared to."""
+        return self._fitted().columns.names
+
+    @property
+    def preparer_(self) -> TablePreparer:
+        """What made numbers of the table; its ``decisions_`` say how."""
+        return _there(self._fitted().preparer, "preparer_", "where a table was prepared")
 
     @property
     def labels_(self) -> NDArray[np.int32]:

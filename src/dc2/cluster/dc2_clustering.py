@@ -23,6 +23,8 @@ from dc2.kernels import similarity_recipe
 from dc2.model_file import saved_model
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
+from dc2.tables import TablePreparer
+from dc2.tables.opening import Preparation
 
 __all__ = ["DC2Clustering"]
 
@@ -51,6 +53,11 @@ class DC2Clustering(SignatureClusterer):
         With "cosine" only the direction of a row counts, as suits embeddings. A row of zeros has none and is refused.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
+    prepare : "auto", TablePreparer or None, default="auto"
+        What becomes of tables with words, dates or blanks. "auto" prepares a data frame, a file or a dataset if a
+        column is not numeric or has blanks, says once what it did with each column, and leaves numbers as they are;
+        arrays are never prepared. A `TablePreparer` prepares every table by its parameters. None refuses what is not
+        numbers. Where a table is prepared, `scale` must be None, and new rows need the columns by name.
     noise : float, default=0.0
         Share of the rows, by weight, that belong to no cluster: at most so many are labelled -1, those with the highest
         outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label, so that
@@ -93,6 +100,8 @@ class DC2Clustering(SignatureClusterer):
         The cluster of each signature; -1 only by `min_cluster_share`.
     similarity_ : TieSimilarity
         The graph: ``similarity_.matrix()`` is sparse.
+    preparer_ : TablePreparer
+        What made numbers of a table of mixed columns; there only where one was prepared.
     distortion_ : float
         Mean squared distance of a row to its signature.
     stage_seconds_ : dict
@@ -143,6 +152,7 @@ class DC2Clustering(SignatureClusterer):
         similarity: Any = "ties",
         metric: Literal["euclidean", "cosine"] = "euclidean",
         scale: Literal["standard", "robust"] | None = None,
+        prepare: Literal["auto"] | TablePreparer | None = "auto",
         noise: float = 0.0,
         min_cluster_share: float | None = None,
         compressor: Compressor | None = None,
@@ -156,6 +166,7 @@ class DC2Clustering(SignatureClusterer):
         self.similarity = similarity
         self.metric = metric
         self.scale = scale
+        self.prepare = prepare
         self.noise = noise
         self.min_cluster_share = min_cluster_share
         self.compressor = compressor
@@ -184,6 +195,7 @@ class DC2Clustering(SignatureClusterer):
             options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
+            preparation=Preparation.of(self.prepare, self.scale),
         )
 
     def _compress(self, wish: Wish) -> tuple[Compress, bool]:

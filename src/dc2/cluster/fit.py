@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.random import SeedSequence
@@ -23,12 +23,13 @@ from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
 from dc2.conquer.stability import Stability, stability
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError, ParameterError
-from dc2.estimators.columns import Columns, fitted_source
+from dc2.errors import InputError, MissingValuesError, ParameterError
+from dc2.estimators.columns import Columns
 from dc2.kernels.nodes import NearRows, Nodes, nodes_at
 from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
+from dc2.tables.opening import OpenedRows, Preparation
 
 __all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "stability_of", "with_layer"]
 
@@ -53,6 +54,8 @@ class ClusterPlan:
     seeds : SeedSequence
     noise : NoisePlan or None
         How much is noise; None where rows are not scored.
+    preparation : Preparation
+        What becomes of tables that are not all numbers.
     """
 
     owner: str
@@ -63,6 +66,7 @@ class ClusterPlan:
     options: RunOptions
     seeds: SeedSequence
     noise: NoisePlan | None = None
+    preparation: Preparation = field(default_factory=Preparation)
 
     def conqueror_of(self, similarity: Any) -> Any:
         """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
@@ -71,7 +75,19 @@ class ClusterPlan:
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
-    source, columns = fitted_source(X, sample_weight, plan.owner)
+    opened = plan.preparation.opened(X, sample_weight, plan.owner)
+    try:
+        return _fit_opened(plan, opened)
+    except MissingValuesError:
+        # Only who reads all rows knows that none is blank; blanks show before anything is conquered.
+        prepared = None if opened.preparer else plan.preparation.with_blanks(X, sample_weight)
+        if prepared is None:
+            raise
+        return _fit_opened(plan, prepared)
+
+
+def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
+    source = opened.source
     _check_enough(source.n_rows, plan.wish)
     compress_seeds, *conquer_seeds = _spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
@@ -92,7 +108,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     clock.stop()
 
     return ClusterRecord(
-        columns=columns,
+        columns=opened.columns,
         n_rows=compression.n_rows,
         router=compression.router,
         signature_of_id=None,
@@ -103,6 +119,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
         outliers=outliers,
+        preparer=opened.preparer,
         ids=compression.ids,
         scores=scores,
         members=member_rows(compression, similarity),

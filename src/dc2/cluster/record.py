@@ -15,6 +15,7 @@ from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.model_file import saved_record
 from dc2.random import is_seed_state
+from dc2.tables import TablePreparer
 
 __all__ = ["ClusterRecord"]
 
@@ -46,6 +47,8 @@ class ClusterRecord:
         Seconds of each stage; None where no rows were compressed here.
     outliers : Outliers or None
         What is known of rows that lie far out; None where rows are not scored.
+    preparer : TablePreparer or None
+        What made the rows numbers, where they were a table of mixed columns.
     ids : ndarray of shape (n_rows,), int32, or None
         What the router gave for each row, where rows are in memory. It is not saved.
     scores : ndarray of shape (n_rows,), float64, or None
@@ -65,6 +68,7 @@ class ClusterRecord:
     seed: dict[str, Any]
     stage_seconds: dict[str, float] | None = None
     outliers: Outliers | None = None
+    preparer: TablePreparer | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
     members: NDArray[Any] | None = None
@@ -91,6 +95,7 @@ class ClusterRecord:
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
+            and (self.preparer is None or _makes(self.preparer, self.columns))
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
@@ -152,6 +157,10 @@ class ClusterRecord:
         """The similarity as it was conquered."""
         spectrum = self.conquest.spectrum
         return self.similarity if spectrum is None else self.similarity.at(spectrum.bandwidth)
+
+
+def _makes(preparer: Any, columns: Columns) -> bool:
+    return isinstance(preparer, TablePreparer) and tuple(preparer.get_feature_names_out()) == columns.names
 
 
 def _are_seconds(stages: Any) -> bool:

@@ -68,7 +68,7 @@ class FittedClusters:
         signatures = model.signatures_
         points = signatures.points.astype(np.float64)
         scaling = model.router_.scaling
-        names = getattr(model, "feature_names_in_", None)
+        names = model.column_names
         weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
         labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
         if noise is not None:
@@ -79,7 +79,7 @@ class FittedClusters:
             weights=weights,
             spread=signatures.spread,
             labels=labels,
-            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else tuple(map(str, names)),
+            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else names,
             n_clusters=int(labels.max()) + 1,
             noise=None if noise is None else float(noise.sum()),
         )
