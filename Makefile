@@ -14,7 +14,7 @@ export DC2_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest lint format bench paper docs man wheels native clean
+.PHONY: help demo test test-slow test-lowest fuzz sanitize lint format bench paper docs man wheels native clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,35 @@ test-lowest: ## the smoke test and a part of the tests with the oldest packages 
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct ".[cli,lowest]"
 	DC2_CORE=native $(LOWEST)/bin/python tools/smoke.py
 	DC2_CORE=native $(LOWEST)/bin/python -m pytest -q -m "not slow" -o filterwarnings=default $(LOWEST_TESTS)
+
+# Each campaign prints what it found and how to repeat it. FUZZ_LOG: where the first one goes on the next time.
+FUZZ_MINUTES ?= 10
+FUZZ_MODELS ?= 1000
+FUZZ_FILES ?= 1000
+FUZZ_SEED ?= 0
+FUZZ_LOG ?= build/fuzz-$(FUZZ_SEED).jsonl
+FUZZ := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests DC2_CORE=native $(BIN)/python
+
+fuzz: native ## look for failures: random fits, damaged models and files, a thousand interrupts
+	$(FUZZ) tests/fuzz_labels.py --minutes $(FUZZ_MINUTES) --seed $(FUZZ_SEED) --log $(FUZZ_LOG)
+	$(FUZZ) tests/fuzz_models.py $(FUZZ_MODELS) --seed $(FUZZ_SEED)
+	$(FUZZ) tests/fuzz_files.py $(FUZZ_FILES) --seed $(FUZZ_SEED)
+	DC2_INTERRUPTS=1000 $(FUZZ) -m pytest -q tests/test_atomic.py -k interrupt
+
+# The runtimes of the sanitizers must be loaded before Python is. Python itself leaks by design, so leaks are not looked
+# for; ThreadSanitizer does not know the locks of other libraries, so these are left out by name.
+SANITIZED_TESTS := $(wildcard tests/test_core*.py) tests/test_leiden.py tests/test_neighbours.py tests/test_concurrency.py
+runtime = $(shell $(CXX) -print-file-name=lib$(1).so)
+sanitized = LD_PRELOAD="$(1)" PYTHONPATH=tests DC2_CORE=native DC2_SANITIZED=$$(ls build/sanitize/$(2)/_native*.so) \
+  $(3) $(BIN)/python -m pytest -q -p sanitized_core -p no:cacheprovider $(SANITIZED_TESTS)
+
+sanitize: $(INSTALLED) ## the native core under address, undefined-behaviour and thread sanitizers
+	set -e; for kind in address,undefined thread; do \
+	  $(BIN)/cmake -S . -B build/sanitize/$${kind%%,*} -G Ninja -DDC2_SANITIZE=$$kind \
+	    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python); \
+	  $(BIN)/cmake --build build/sanitize/$${kind%%,*}; done
+	$(call sanitized,$(call runtime,asan) $(call runtime,ubsan) $(call runtime,stdc++),address,ASAN_OPTIONS=detect_leaks=0)
+	$(call sanitized,$(call runtime,tsan) $(call runtime,stdc++),thread,TSAN_OPTIONS=suppressions=tests/tsan.supp)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check

@@ -21,6 +21,7 @@ ESTIMATORS: list[Any] = [
     RPFCluster(n_clusters=3, similarity=Gaussian(), n_signatures=20, random_state=0),
     DC2Clustering(random_state=0),
     DC2Clustering(n_clusters=3, n_signatures=20, random_state=0),
+    DC2Clustering(noise=0.1, random_state=0),
     RASP(n_clusters=3, n_signatures=20, random_state=0),
     KASP(n_clusters=3, n_signatures=20, random_state=0),
     RPFKernel(n_trees=20, random_state=0),

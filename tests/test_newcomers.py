@@ -7,8 +7,9 @@ from sklearn.datasets import make_moons
 
 from dc2 import Compressor, RPFCluster
 from dc2.errors import InputError, ParameterError, SourceError
+from dc2.kernels import RPF
 
-SMALL = {"n_signatures": 60, "n_trees": 100, "random_state": 0}
+SMALL = {"n_signatures": 60, "similarity": RPF(n_trees=100), "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_fit_predict_of_a_file_gives_its_labels(frame, model, tmp_path):
     np.testing.assert_array_equal(np.concatenate(list(labels)), model.labels_)
 
 
-@pytest.mark.parametrize("n_clusters", ["Auto", None, 2.5, range(2, 5)])
+@pytest.mark.parametrize("n_clusters", ["Auto", None, 2.5, {2, 3}])
 def test_a_number_of_clusters_that_is_none_is_told_what_it_may_be(frame, n_clusters):
     with pytest.raises(ParameterError, match=r'"auto", or a pair \(low, high\)'):
         RPFCluster(n_clusters).fit(frame)

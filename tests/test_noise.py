@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dc2
-from dc2 import Compressor, DC2Clustering, ParameterError
-from dc2.cli.app import main
+from dc2 import Compressor, DC2Clustering
+from dc2.cli import main
 from dc2.cluster.noise import NoisePlan
+from dc2.errors import ParameterError
 from dc2.facts import FittedClusters
+from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay
 from dc2.report import write_report
 from dc2.sources import as_source
 
@@ -79,7 +81,7 @@ def test_no_noise_gives_no_noise_and_reads_no_row_again():
     assert len(passes) == without + 1
 
 
-@pytest.mark.parametrize("parameters", [{}, SMALL], ids=["rows are nodes", "compressed"])
+@pytest.mark.parametrize("parameters", [{"random_state": 0}, SMALL], ids=["rows are nodes", "compressed"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_in_files_have_the_noise_of_rows_in_memory(parameters, weighted, tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -160,9 +162,13 @@ def test_other_clusters_keep_the_noise():
     assert np.array_equal(model.labels_, model.labels_of_layer(0))
 
 
-def test_clusters_that_are_too_small_are_noise_besides():
+def unequal_blobs() -> np.ndarray:
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(n, 2)) + 50.0 * i for i, n in enumerate((500, 400, 30))])
+    return np.concatenate([rng.normal(size=(n, 2)) + 50.0 * i for i, n in enumerate((500, 400, 30))])
+
+
+def test_clusters_that_are_too_small_are_noise_besides():
+    X = unequal_blobs()
     model = DC2Clustering(3, noise=0.02, min_cluster_share=0.1, random_state=0).fit(X)
     by_score = model.outlier_scores_ > model.noise_threshold_
     assert by_score.sum() == int(0.02 * 930)
@@ -230,6 +236,15 @@ def test_facts_and_report_count_rows_that_are_in_no_cluster(tmp_path):
     assert "75 rows are in none, and labelled −1." in page
 
 
+def test_plots_and_report_draw_the_clusters_that_are_left(tmp_path):
+    pytest.importorskip("matplotlib")
+    model = DC2Clustering(3, min_cluster_share=0.1, random_state=0).fit(unequal_blobs())
+    assert len(SignatureMapDisplay.from_estimator(model).clusters_) == 2
+    assert ClusterProfileDisplay.from_estimator(model).difference.shape == (2, 2)
+    page = write_report(model, tmp_path / "report.html").read_text("utf-8")
+    assert "30 rows are in none, and labelled −1." in page
+
+
 def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys):
     data, labels, model = (str(tmp_path / name) for name in ("rows.npy", "labels.npy", "model.dc2"))
     np.save(data, rows())
@@ -244,5 +259,5 @@ def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys)
     assert "none" in capsys.readouterr().out
     with pytest.raises(SystemExit) as done:
         main(["cluster", data, "-o", str(tmp_path / "more.npy"), "--noise", "1.5"])
-    assert done.value.code == 1
+    assert done.value.code == 2
     assert "noise must be a share" in capsys.readouterr().err.replace("\n", " ")

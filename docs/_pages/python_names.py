@@ -17,7 +17,7 @@ MODULES = {
     "dc2.datasets": "Generated shapes",
 }
 
-INTRODUCTION = "Everything public, with links to its source. The kernels can be had from ``dc2`` as well."
+INTRODUCTION = "Everything public, with links to its source. Both kernels can be had from ``dc2`` as well."
 
 
 def public_names(module: str) -> list[str]:

@@ -3,7 +3,15 @@
 A message says what is wrong, why, and what to do, with the user's own numbers in it.
 """
 
-__all__ = ["InputError", "InputTypeError", "ModelFileError", "ParameterError", "SourceError", "printable"]
+__all__ = [
+    "ClustersDoNotShowWarning",
+    "InputError",
+    "InputTypeError",
+    "ModelFileError",
+    "ParameterError",
+    "SourceError",
+    "printable",
+]
 
 
 class InputError(ValueError):
@@ -24,6 +32,10 @@ class SourceError(InputError):
 
 class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, foreign, or of an unknown version."""
+
+
+class ClustersDoNotShowWarning(UserWarning):
+    """A number of clusters was asked for that does not show in the data."""
 
 
 def printable(text: str) -> str:

@@ -1,6 +1,7 @@
 """The work of ``dc2 cluster``: check all that can be checked, fit, save the model, and only then write the rest."""
 
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
+from dc2.errors import ClustersDoNotShowWarning
+from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.kernels import RPF
@@ -60,7 +63,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
     """Return the clusterer that the options ask for, fitted."""
     by_kernel = wanted.similarity is Similarity.rpf
     n_signatures = KERNEL_SIGNATURES if by_kernel and wanted.signatures == "auto" else wanted.signatures
-    return DC2Clustering(
+    model = DC2Clustering(
         wanted.clusters,
         n_signatures=n_signatures,
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "ties",
@@ -70,7 +73,10 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,
-    ).fit(source)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
+        return model.fit(source)
 
 
 def save(clusterer: DC2Clustering, path: Path | None) -> None:
@@ -119,6 +125,11 @@ def tell(
         "distortion": clusterer.distortion_,
         "variance_kept": kept,
         "verdict": verdict_in_words(clusterer),
+        "stability": {
+            "overall": clusterer.overall_stability_,
+            "clusters": clusterer.stability_.tolist(),
+        },
+        "remarks": Facts.of(clusterer).remarks,
         "bandwidth": getattr(clusterer, "bandwidth_", None),
     }
     summary.tell(

@@ -7,6 +7,7 @@ import numpy as np
 
 from dc2.cli.failures import CommandError
 from dc2.cli.summary import ClusterSizes
+from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.loading import load, read_header
@@ -32,6 +33,11 @@ def choice_facts(model: Any) -> dict[str, str]:
     verdict = verdict_in_words(model)
     if verdict is not None:
         facts["verdict"] = verdict
+    if model.n_clusters_ > 1:
+        facts["stability"] = f"{model.overall_stability_:.2f} of 1 comes back when signatures are drawn anew"
+    remarks = Facts.of(model).remarks
+    if remarks:
+        facts["columns"] = " ".join(remarks)
     if hasattr(model, "bandwidth_path_"):
         facts["bandwidth"] = f"{model.bandwidth_:g}, chosen"
     return facts

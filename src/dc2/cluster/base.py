@@ -14,19 +14,21 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer
+from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.membership import Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
-from dc2.communities import CommunityResult, Verdict
+from dc2.cluster.tells import TellsOfClusters
+from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.compress import near
 from dc2.compress.outliers import OutlierScores, outlier_scores_of
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Spectrum, Wish
+from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError, ParameterError
+from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
 from dc2.estimators.columns import KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
@@ -39,9 +41,11 @@ from dc2.sources.paths import check_not_among
 __all__ = ["SignatureClusterer"]
 
 Value = TypeVar("Value")
+FEWEST_TO_JUDGE = 50  # signatures, to say that a number of clusters does not show
 
 
 class SignatureClusterer(
+    TellsOfClusters,
     SaveMixin,
     KnowsItsColumns,
     ClassNamePrefixFeaturesOutMixin,
@@ -78,7 +82,7 @@ class SignatureClusterer(
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
         """
-        return self._keep(fit_rows(self._plan(), X, sample_weight))
+        return self._keep(fit_rows(self._plan(), X, sample_weight))._say_what_does_not_show()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
@@ -96,7 +100,7 @@ class SignatureClusterer(
         """
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
-        return self._keep(fit_signatures(self._plan(), signatures))
+        return self._keep(fit_signatures(self._plan(), signatures))._say_what_does_not_show()
 
     def _keep(self, record: ClusterRecord) -> Self:
         """Take a finished record over, and say so where there are fewer clusters in it than were wanted."""
@@ -109,6 +113,22 @@ class SignatureClusterer(
                 stacklevel=3,
             )
         self._record = record
+        return self
+
+    def _say_what_does_not_show(self) -> Self:
+        """Warn where a number of clusters that was given does not show in the data."""
+        record = self._record
+        found, k = record.conquest.communities, record.conquest.n_clusters
+        if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+            return self
+        if k > 1 and not found.verdict.shows(k):
+            warnings.warn(
+                f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
+                f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
+                f"leave n_clusters at 'auto'.",
+                ClustersDoNotShowWarning,
+                stacklevel=3,
+            )
         return self
 
     def _reconquer(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
@@ -372,6 +392,12 @@ class SignatureClusterer(
         return self._communities("layer_").chosen_layer
 
     @property
+    def partitions_(self) -> dict[int, NDArray[np.int32]]:
+        """Clusters of the signatures by their number, for each number that was looked at, fewest first."""
+        found = self._communities("partitions_")
+        return partitions_by_number(found, self._fitted().signatures.weights)
+
+    @property
     def cluster_tree_(self) -> list[NDArray[np.int32]]:
         """For each layer but the last, the cluster of the next layer that each of its clusters lies in."""
         return list(self._communities("cluster_tree_").cluster_tree)
@@ -387,6 +413,20 @@ class SignatureClusterer(
         return self._communities("verdict_").verdict
 
     @property
+    def stability_(self) -> NDArray[np.float64]:
+        """How much of each cluster comes back, 0 to 1, when signatures are resampled and conquered anew.
+
+        The mean over ten resamplings of the likeness (Jaccard's index, by rows) to the most similar new cluster. It is
+        found when it is first asked for, from the signatures alone.
+        """
+        return self._found_stability().per_cluster
+
+    @property
+    def overall_stability_(self) -> float:
+        """The mean of `stability_`, clusters counting by their rows."""
+        return self._found_stability().overall
+
+    @property
     def wish_(self) -> Wish:
         """The number of clusters that was asked for last."""
         return self._fitted().wish
@@ -395,6 +435,10 @@ class SignatureClusterer(
     def _n_features_out(self) -> int:
         spectrum = self._record.conquest.spectrum
         return self.n_clusters_ if spectrum is None else int(spectrum.embedding.shape[1])
+
+    def _found_stability(self) -> Stability:
+        record = self._fitted()
+        return self._once("stability", lambda: stability_of(self._plan(), record))
 
     def _fitted(self) -> ClusterRecord:
         if not hasattr(self, "_record"):
@@ -410,6 +454,7 @@ class SignatureClusterer(
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
         state = dict(super().__getstate__())  # a copy: this one is the object's own
+        state.pop("_found_later", None)
         if "_record" in state:
             state["_record"] = state["_record"].without_rows()
         return state

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.random import SeedSequence
 
 from dc2.cluster.clock import StageClock
+from dc2.cluster.members import member_rows
 from dc2.cluster.noise import NoisePlan, Outliers
 from dc2.cluster.noise_threshold import outliers_of
 from dc2.cluster.record import ClusterRecord
@@ -19,6 +20,7 @@ from dc2.compress.near_rows import near_rows
 from dc2.compress.outliers import outlier_scores_of
 from dc2.compress.signatures import Signatures
 from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
+from dc2.conquer.stability import Stability, stability
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError, ParameterError
@@ -28,7 +30,7 @@ from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
 
-__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "with_layer"]
+__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "stability_of", "with_layer"]
 
 Compress = Callable[[Source, Engine, SeedSequence, int], Compression]
 
@@ -103,6 +105,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         outliers=outliers,
         ids=compression.ids,
         scores=scores,
+        members=member_rows(compression, similarity),
     )
 
 
@@ -154,6 +157,16 @@ def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: W
     else:
         conquest = conqueror.reconquer(before, similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
     return replace(record, similarity=similarity, wish=wish, conquest=conquest)
+
+
+def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
+    """Return how much of each cluster comes back when the signatures are resampled and conquered anew."""
+    *_, assign_seeds = _spawned(SeedSequence(**record.seed))
+    similarity, found = record.similarity, record.conquest
+    nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
+    conqueror = plan.conqueror_of(similarity)
+    anew = conqueror.anew(found, similarity, nodes, assign_seeds, plan.options.n_jobs)
+    return stability(found.labels, anew, nodes.masses)
 
 
 def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:

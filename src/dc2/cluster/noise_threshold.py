@@ -37,18 +37,18 @@ def outliers_of(
     if compression.ids is not None:
         rows = _rows_in_memory(source, engine, scores_of, compression.ids)
         threshold = _threshold(plan, rows) if plan.share else None
-        noise = None if threshold is None else rows.noise_weights(threshold)
+        noise = None if threshold is None else rows.noise_weights(threshold, signatures.weights)
         return Outliers(*known, threshold, noise), rows.scores
     if not plan.share:
         return Outliers(*known), None
     if compression.sample is None:
         centres = compression.router.centres
         ids = np.arange(len(centres), dtype=np.int32)
-        rows = _Scored(ids, scores_of.unscaled.of(centres), signatures.weights, len(ids))
+        rows = _Scored(ids, scores_of.unscaled.of(centres), signatures.weights)
     else:
         rows = _rows_near_threshold(plan, source, engine, compression, scores_of)
     threshold = _threshold(plan, rows)
-    return Outliers(*known, threshold, rows.noise_weights(threshold)), None
+    return Outliers(*known, threshold, rows.noise_weights(threshold, signatures.weights)), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,6 @@ class _Scored:
     ids : ndarray of shape (n_rows,), int32
         Where each row goes.
     scores, weights : ndarray of shape (n_rows,), float64
-    n_ids : int
     above : ndarray of shape (n_ids,), float64, or None
         The weight of other rows that score higher than all of these.
     below : float
@@ -70,7 +69,6 @@ class _Scored:
     ids: NDArray[np.int32]
     scores: NDArray[np.float64]
     weights: NDArray[np.float64]
-    n_ids: int
     above: NDArray[np.float64] | None = None
     below: float = 0.0
 
@@ -79,11 +77,12 @@ class _Scored:
         """The weight of the other rows that score higher."""
         return 0.0 if self.above is None else float(self.above.sum())
 
-    def noise_weights(self, threshold: float) -> NDArray[np.float64]:
-        """Return the weight of noise, for each number that the router gives."""
+    def noise_weights(self, threshold: float, most: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weight of noise, for each number that the router gives, of which no more is there than `most`."""
         noise = self.scores > threshold
-        weights = _added_up(self.ids[noise], self.weights[noise], self.n_ids)
-        return weights if self.above is None else weights + self.above
+        weights = _added_up(self.ids[noise], self.weights[noise], len(most))
+        # What is added up in another order may differ in its last bit.
+        return np.minimum(weights if self.above is None else weights + self.above, most)
 
 
 def _rows_in_memory(
@@ -95,7 +94,7 @@ def _rows_in_memory(
     parts = list(engine.map(score, source, stage="populate"))
     scores, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     scores.setflags(write=False)  # labels follow from them
-    return _Scored(ids, scores, weights, len(scores_of.weights))
+    return _Scored(ids, scores, weights)
 
 
 def _weights(block: Block) -> NDArray[np.float64]:
@@ -176,7 +175,7 @@ def _rows_near_threshold(
             break
         bracket = _cell(edges, tally.cells, plan.most(total))
     below = total - above - inside
-    return _Scored(tally.ids, tally.scores, tally.weights, len(scores_of.weights), tally.above, below)
+    return _Scored(tally.ids, tally.scores, tally.weights, tally.above, below)
 
 
 def _sorted_scores(

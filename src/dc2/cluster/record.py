@@ -49,6 +49,8 @@ class ClusterRecord:
         What the router gave for each row, where rows are in memory. It is not saved.
     scores : ndarray of shape (n_rows,), float64, or None
         The outlier score of each row, where rows are in memory and scored. It is not saved.
+    members : ndarray of shape (n_signatures, n_features) or None
+        A row of each signature, as it was clustered, where rows were seen. It is not saved: files hold averages.
     """
 
     columns: Columns
@@ -64,6 +66,7 @@ class ClusterRecord:
     outliers: Outliers | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
+    members: NDArray[Any] | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
@@ -87,7 +90,7 @@ class ClusterRecord:
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
-            and (self.noise_weights is None or self.noise_weights.shape == (n_ids,))
+            and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
@@ -99,8 +102,13 @@ class ClusterRecord:
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
 
     def without_rows(self) -> ClusterRecord:
-        """Return the same without what is as long as the rows: a saved model is small, whatever it was fitted on."""
-        return replace(self, ids=None, scores=None)
+        """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
+        return replace(self, ids=None, scores=None, members=None)
+
+    def _holds(self, noise: NDArray[np.float64]) -> bool:
+        """Return whether no signature has more noise than rows."""
+        weights = self.signatures.weights
+        return noise.shape == weights.shape and bool((noise <= weights).all())
 
     @property
     def noise_weights(self) -> NDArray[np.float64] | None:

@@ -29,8 +29,14 @@ def resampled(graph: TieGraph, seed: int) -> TieGraph:
     nodes this is one draw for each row. Where a node stands for many rows, separate draws would average out, and any
     arbitrary cut between nodes would seem to be as sure as the nodes are many.
     """
-    drawn = _EXPONENTIAL[(core.hash_rows(seed, 0, graph.n_nodes) >> np.uint64(56)).astype(np.intp)]
-    return reweighted(graph, drawn[graph.near[:, 0]])
+    return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
+
+
+def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
+    """Return the weights of a Bayesian bootstrap: whole numbers, 16 on average, drawn by hash."""
+    places = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
+    drawn: NDArray[np.float64] = _EXPONENTIAL[places]
+    return drawn
 
 
 def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:

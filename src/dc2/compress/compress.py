@@ -25,7 +25,7 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
-SHORTLIST = 24
+SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about as near
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,18 @@ def compress_sampled(
     return Compression(router, signatures, sample.n_rows, ids, sample)
 
 
+def list_length(n_features: int) -> int:
+    """Return how many near signatures each one lists."""
+    return SHORTLIST if n_features <= WIDE else SHORTLIST_OF_WIDE_ROWS
+
+
 def near(router: Router, n_threads: int) -> Router:
     """Return the router with shortlists, which it has or now gets."""
-    return router if router.shortlist is not None else with_shortlist(router, SHORTLIST, n_threads)
+    return (
+        router
+        if router.shortlist is not None
+        else with_shortlist(router, list_length(router.n_features), n_threads)
+    )
 
 
 def place_cuts(
@@ -113,11 +122,11 @@ def place_cuts(
     router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
-        router = with_shortlist(router, SHORTLIST, n_threads)
+        router = with_shortlist(router, list_length(router.n_features), n_threads)
         for _ in range(plan.refine):
             router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
         if plan.refine:
-            router = with_shortlist(router, SHORTLIST, n_threads)
+            router = with_shortlist(router, list_length(router.n_features), n_threads)
     return router, sample, reach
 
 

@@ -11,7 +11,14 @@ from dc2.compress.divide import Division
 from dc2.compress.scaling import METRICS, SCALES
 from dc2.core.reference import CUTS
 from dc2.errors import ParameterError
-from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
+from dc2.parameters import (
+    MOST_SIGNATURES,
+    MOST_STEPS,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_random_directions,
+)
 
 __all__ = ["Plan", "plan_of"]
 
@@ -70,7 +77,7 @@ def plan_of(compressor: Any) -> Plan:
     check_random_directions(compressor.cut, CUTS, compressor.sharpen)
     check_choice("signature", compressor.signature, ("centroid", "member"))
     check_choice("populate", compressor.populate, ("leaf", "nearest"))
-    check_integer("refine", compressor.refine, low=0)
+    check_integer("refine", compressor.refine, low=0, high=MOST_STEPS)
     check_choice("scale", compressor.scale, SCALES)
     check_choice("metric", compressor.metric, METRICS)
     _check_sample_size(compressor.sample_size, compressor.n_signatures)
@@ -102,7 +109,7 @@ def _check_number(compressor: Any) -> None:
         )
     n_partitions = check_integer("n_partitions", compressor.n_partitions, low=1)
     if n_signatures is not None:
-        check_integer("n_signatures", n_signatures, low=1)
+        check_integer("n_signatures", n_signatures, low=1, high=MOST_SIGNATURES)
         if n_partitions > n_signatures:
             raise ParameterError(
                 f"n_partitions={n_partitions} partitions need at least one signature each, but n_signatures is "

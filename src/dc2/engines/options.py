@@ -10,7 +10,7 @@ from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
 __all__ = ["RunOptions", "Verbose"]
 
 Verbose = int | Progress
-"""0 is silent, 1 draws a bar on a terminal, a callable is told the progress."""
+"""0 is silent, 1 shows the stages, a callable is told the progress."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class RunOptions:
     block_bytes : int
         Budget for one block of rows, in bytes.
     verbose : int or callable
-        0 is silent, 1 draws a bar on a terminal, a callable is told the progress.
+        0 is silent, 1 shows the stages, a callable is told the progress.
 
     Examples
     --------

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import SignatureClusterer
 from dc2.errors import InputTypeError
 
 __all__ = ["FittedClusters"]
@@ -60,7 +59,7 @@ class FittedClusters:
     @classmethod
     def of(cls, model: Any) -> FittedClusters:
         """Take them from a model, or raise where it is no fitted clusterer of this package."""
-        if not isinstance(model, SignatureClusterer):
+        if not hasattr(type(model), "stability_"):
             raise InputTypeError(
                 f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
                 "Fit one first, or load a saved one with dc2.load."
@@ -120,7 +119,9 @@ class FittedClusters:
         # A cluster whose signatures have no rows still has a place: that of its signatures.
         rowless = self.sizes[self.labels] == 0
         weights = np.where(rowless, 1.0, self.weights)
+        # Shares first: a sum of large values times weights may be no number.
+        shares = weights / np.bincount(self.labels, weights)[self.labels]
         starts = np.arange(len(self.labels) + 1)
-        member = csr_array((weights, self.labels, starts), shape=(len(self.labels), self.n_clusters))
-        means: NDArray[np.float64] = ((member.T @ of).T / np.asarray(member.sum(axis=0))).T
+        member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
+        means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means

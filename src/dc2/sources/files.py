@@ -96,9 +96,10 @@ def _table_source(
 def _described(file: FoundFile, travelling: set[str]) -> tuple[Any, int | None]:
     try:
         schema, rows = file.format.describe(file, travelling)
+        names = schema.names  # which may be no text, in a damaged file
     except _failures() as error:
         raise SourceError(f"Cannot read {file.path!r} as {file.format.name}: {error}") from error
-    repeated = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise InputError(f"{file.path!r} has several columns named {listed(repeated)}.")
     return schema, rows
