@@ -29,6 +29,17 @@ test: native lint ## lint, types, tests and doctests, on the native core
 test-slow: native ## the tests that take longer
 	DC2_CORE=native $(BIN)/python -m pytest -m slow || test $$? -eq 5
 
+# The oldest versions that pyproject.toml promises, in an environment of their own. Old packages warn of what has changed
+# since; that is not what is tested here.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/test_cluster.py tests/test_sources_files.py tests/test_plots.py tests/test_cli.py
+test-lowest: ## the smoke test and a part of the tests with the oldest packages that are promised
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct ".[cli,lowest]"
+	DC2_CORE=native $(LOWEST)/bin/python tools/smoke.py
+	DC2_CORE=native $(LOWEST)/bin/python -m pytest -q -m "not slow" -o filterwarnings=default $(LOWEST_TESTS)
+
 # Each campaign prints what it found and how to repeat it. FUZZ_LOG: where the first one goes on the next time.
 FUZZ_MINUTES ?= 10
 FUZZ_MODELS ?= 1000
@@ -95,7 +106,7 @@ native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/d
 	@$(BIN)/cmake --build $(BUILD)
 
 clean: ## remove what was built, and the environment
-	rm -rf build dist wheelhouse docs/reference docs/gallery docs/tutorials $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist wheelhouse $(LOWEST) docs/reference docs/gallery docs/tutorials $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks evaluation examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native

@@ -98,8 +98,6 @@ def prepare_page(app, docname, source):
     text = source[0]
     if docname.startswith("measured/"):
         text = f"# Measured: {docname.removeprefix('measured/')}\n\n{text}"
-    if docname == "guide" and not (HERE / "trust.md").exists():
-        text = text.replace("\ntrust\n", "\n")
     for file, page in ROOT_PAGES.items():
         text = text.replace(f"](../{file}", f"]({page}")
     source[0] = text
