@@ -14,7 +14,7 @@ export DC2_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench paper native clean
+.PHONY: help demo test test-slow test-lowest fuzz sanitize lint format bench paper docs man wheels native clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,46 @@ test: native lint ## lint, types, tests and doctests, on the native core
 # pytest ends with 5 when no test is marked slow, which is no failure.
 test-slow: native ## the tests that take longer
 	DC2_CORE=native $(BIN)/python -m pytest -m slow || test $$? -eq 5
+
+# The oldest versions that pyproject.toml promises, in an environment of their own. Old packages warn of what has changed
+# since; that is not what is tested here.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/test_cluster.py tests/test_sources_files.py tests/test_plots.py tests/test_cli.py
+test-lowest: ## the smoke test and a part of the tests with the oldest packages that are promised
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct ".[cli,lowest]"
+	DC2_CORE=native $(LOWEST)/bin/python tools/smoke.py
+	DC2_CORE=native $(LOWEST)/bin/python -m pytest -q -m "not slow" -o filterwarnings=default $(LOWEST_TESTS)
+
+# Each campaign prints what it found and how to repeat it. FUZZ_LOG: where the first one goes on the next time.
+FUZZ_MINUTES ?= 10
+FUZZ_MODELS ?= 1000
+FUZZ_FILES ?= 1000
+FUZZ_SEED ?= 0
+FUZZ_LOG ?= build/fuzz-$(FUZZ_SEED).jsonl
+FUZZ := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests DC2_CORE=native $(BIN)/python
+
+fuzz: native ## look for failures: random fits, damaged models and files, a thousand interrupts
+	$(FUZZ) tests/fuzz_labels.py --minutes $(FUZZ_MINUTES) --seed $(FUZZ_SEED) --log $(FUZZ_LOG)
+	$(FUZZ) tests/fuzz_models.py $(FUZZ_MODELS) --seed $(FUZZ_SEED)
+	$(FUZZ) tests/fuzz_files.py $(FUZZ_FILES) --seed $(FUZZ_SEED)
+	DC2_INTERRUPTS=1000 $(FUZZ) -m pytest -q tests/test_atomic.py -k interrupt
+
+# The runtimes of the sanitizers must be loaded before Python is. Python itself leaks by design, so leaks are not looked
+# for; ThreadSanitizer does not know the locks of other libraries, so these are left out by name.
+SANITIZED_TESTS := $(wildcard tests/test_core*.py) tests/test_leiden.py tests/test_neighbours.py tests/test_concurrency.py
+runtime = $(shell $(CXX) -print-file-name=lib$(1).so)
+sanitized = LD_PRELOAD="$(1)" PYTHONPATH=tests DC2_CORE=native DC2_SANITIZED=$$(ls build/sanitize/$(2)/_native*.so) \
+  $(3) $(BIN)/python -m pytest -q -p sanitized_core -p no:cacheprovider $(SANITIZED_TESTS)
+
+sanitize: $(INSTALLED) ## the native core under address, undefined-behaviour and thread sanitizers
+	set -e; for kind in address,undefined thread; do \
+	  $(BIN)/cmake -S . -B build/sanitize/$${kind%%,*} -G Ninja -DDC2_SANITIZE=$$kind \
+	    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python); \
+	  $(BIN)/cmake --build build/sanitize/$${kind%%,*}; done
+	$(call sanitized,$(call runtime,asan) $(call runtime,ubsan) $(call runtime,stdc++),address,ASAN_OPTIONS=detect_leaks=0)
+	$(call sanitized,$(call runtime,tsan) $(call runtime,stdc++),thread,TSAN_OPTIONS=suppressions=tests/tsan.supp)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check
@@ -48,11 +88,25 @@ paper: native ## repeat the paper's evaluation into results/paper; QUICK=1 a sma
 	@$(BIN)/python -m pip install --quiet --editable ".[evaluation]" -C wheel.cmake=false -C editable.mode=inplace
 	DC2_CORE=native $(BIN)/python -m evaluation $(if $(QUICK),--quick) $(PAPER)
 
+# Nothing but packages is fetched. Pages made from the code and the examples go to docs/reference, docs/gallery and
+# docs/tutorials, which git ignores.
+docs: native ## build the site into build/docs; warnings are errors
+	@$(BIN)/python -m pip install --quiet --editable ".[docs]" -C wheel.cmake=false -C editable.mode=inplace
+	MPLBACKEND=Agg DC2_CORE=native $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+man: $(INSTALLED) ## write the man page to build/man/dc2.1
+	$(BIN)/python docs/_pages/commands.py build/man/dc2.1
+
+wheels: $(INSTALLED) ## build wheels into wheelhouse/, and try each in new environments of every interpreter found
+	@$(BIN)/python -m pip install --quiet --editable ".[wheels]" -C wheel.cmake=false -C editable.mode=inplace
+	$(BIN)/python tools/wheels.py
+
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
 	@$(BIN)/cmake --build $(BUILD)
 
 clean: ## remove what was built, and the environment
-	rm -rf build dist $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist wheelhouse $(LOWEST) docs/reference docs/gallery docs/tutorials $(VENV) src/dc2/core/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks evaluation examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native

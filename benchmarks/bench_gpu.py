@@ -14,7 +14,7 @@ from typing import Any
 import cupy as cp
 import cupyx
 import numpy as np
-from common import machine, table
+from common import table
 
 from dc2 import Compressor, DC2Clustering
 from dc2.compress.sums import Sums, grids
@@ -84,7 +84,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def compression(shape: tuple[int, int, int], populates: tuple[str, ...]) -> list[list[str]]:
-    n_rows, width, rank = shape
+    n_rows, width, _ = shape
     X, name = make_rank_on_card(*shape), f"{n_rows:,} x {width}"
     rows = [[name, "a pass over the memory, `X.sum()`", milliseconds(best(lambda: X.sum()))]]
     for populate in populates:
@@ -139,10 +139,11 @@ def main() -> None:
     card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     text = [
         "# On the card, measured",
-        f"`python benchmarks/bench_gpu.py` on one {card}; CuPy {cp.__version__}. {machine()}",
-        f"Rows near a plane plus noise, float32, on the card unless said otherwise; {N_SIGNATURES} signatures; the best "
-        f"of {RUNS} runs after one to warm up. cuML was not there to compare with: torch's float32 product and argmin "
-        "stands in for the assignment step of K-means.",
+        f"`python benchmarks/bench_gpu.py` on one {card}; CuPy {cp.__version__}, NumPy {np.__version__}, "
+        f"{os.cpu_count()} cores beside it.",
+        f"Rows near a plane plus noise, float32, on the card unless said otherwise; {N_SIGNATURES} signatures; the "
+        f"best of {RUNS} runs after one to warm up. cuML was not there to compare with: torch's float32 product and "
+        "argmin stands in for the assignment step of K-means.",
         table(["rows", "what", "time"], rows),
     ]
     PAGE.write_text("\n\n".join(text) + "\n", "utf-8")

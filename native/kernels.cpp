@@ -10,6 +10,8 @@
 namespace dc2 {
 namespace DC2_ARCH {
 
+constexpr int64_t kManyLeaves = 2048;  // whose centres and lists do not fit into the cache together
+
 template <class T>
 static inline void copy_row(const Matrix<T>& X, int64_t row, T* to) {
     const T* from = X.data + row * X.row_step;
@@ -83,8 +85,8 @@ static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, i
         const T* const points[4] = {job.centres + four[0] * padded, job.centres + four[1] * padded,
                                     job.centres + four[2] * padded, job.centres + four[3] * padded};
         T found[4];
-        four_squared_distances<T, Chunks>(x, points, chunks, found);
         k += 4;
+        if (!four_within<T, Chunks>(x, points, chunks, distance, found)) continue;
         if ((found[0] < distance) | (found[1] < distance) | (found[2] < distance) | (found[3] < distance)) {
             int first = 0;
             while (!(found[first] < distance)) ++first;
@@ -137,9 +139,51 @@ static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int3
 }
 
 template <class T, int Chunks>
+static inline void finish_row(const ScanJob<T>& job, const T* x, int64_t row, int32_t leaf, int64_t padded) {
+    const int32_t id = job.shortlist == nullptr ? leaf : nearest<T, Chunks>(job, x, leaf, padded);
+    if (job.near_ids != nullptr)
+        nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + row * job.few,
+                                  job.near_ids + row * job.few);
+    if (job.ids != nullptr) job.ids[row] = id;
+    if (job.totals == nullptr) return;
+    if (job.weights != nullptr) {
+        add_up<T, Chunks, true>(job, x, job.weights[row], id, padded);
+    } else {
+        add_up<T, Chunks, false>(job, x, 1.0, id, padded);
+    }
+}
+
+// Rows leaf by leaf: of many signatures few fit into the cache, but those of neighbouring leaves do.
+template <class T, int Chunks>
+static void finish_leaf_by_leaf(const ScanJob<T>& job, const int32_t* leaves, int64_t padded) {
+    constexpr int64_t kAhead = 4;
+    LineBuffer<int64_t> starts(job.nodes + 2);
+    LineBuffer<int32_t> order(job.X.rows);
+    LineBuffer<T> buffer(padded);
+    for (int64_t row = 0; row < job.X.rows; ++row) ++starts.data()[leaves[row] + 1];
+    for (int64_t leaf = 0; leaf <= job.nodes; ++leaf) starts.data()[leaf + 1] += starts.data()[leaf];
+    for (int64_t row = 0; row < job.X.rows; ++row) order.data()[starts.data()[leaves[row]]++] = int32_t(row);
+    for (int64_t i = 0; i < job.X.rows; ++i) {
+        const int64_t row = order.data()[i];
+        if (job.X.column_step == 1 && i + kAhead < job.X.rows)
+            prefetch(job.X.data + order.data()[i + kAhead] * job.X.row_step, job.X.width < 64 ? job.X.width : 64);
+        const T* x = job.X.data + row * job.X.row_step;
+        if (!job.X.in_lanes) {
+            copy_row(job.X, row, buffer.data());
+            x = buffer.data();
+        }
+        finish_row<T, Chunks>(job, x, row, leaves[row], padded);
+    }
+}
+
+template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
     constexpr int64_t kRun = 32;  // rows walk the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
+    // Sums of weighted rows are added in the order of rows.
+    const bool by_leaf = job.shortlist != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves &&
+                         job.X.rows >= job.nodes / 4 && job.X.rows < (int64_t(1) << 31);
+    LineBuffer<int32_t> leaves(by_leaf ? job.X.rows : 0);
     LineBuffer<T> buffer((job.X.in_lanes ? 0 : kRun) * padded), zeros(padded);
     int32_t at[kRun];
     int64_t bad = 0;
@@ -177,20 +221,14 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             }
         }
         for (int64_t r = 0; r < count; ++r) {
-            const T* x = run + r * step;
-            const int32_t id = job.shortlist == nullptr ? ~at[r] : nearest<T, Chunks>(job, x, ~at[r], padded);
-            if (job.near_ids != nullptr)
-                nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + (first + r) * job.few,
-                                          job.near_ids + (first + r) * job.few);
-            if (job.ids != nullptr) job.ids[first + r] = id;
-            if (job.totals == nullptr) continue;
-            if (job.weights != nullptr) {
-                add_up<T, Chunks, true>(job, x, job.weights[first + r], id, padded);
+            if (by_leaf) {
+                leaves.data()[first + r] = ~at[r];
             } else {
-                add_up<T, Chunks, false>(job, x, 1.0, id, padded);
+                finish_row<T, Chunks>(job, run + r * step, first + r, ~at[r], padded);
             }
         }
     }
+    if (by_leaf) finish_leaf_by_leaf<T, Chunks>(job, leaves.data(), padded);
     return bad;
 }
 

@@ -51,6 +51,17 @@ struct LaneTypes {
 };
 #endif
 
+// Asks for the cache lines of some values before they are needed.
+template <class T>
+static inline void prefetch(const T* from, int64_t count) {
+#if defined(__GNUC__)
+    const char* byte = reinterpret_cast<const char*>(from);
+    for (int64_t at = 0; at < count * int64_t(sizeof(T)); at += 64) __builtin_prefetch(byte + at);
+#else
+    (void)from, (void)count;
+#endif
+}
+
 template <class V, class T>
 static inline V load(const T* from) {
     V v;
@@ -170,6 +181,33 @@ static inline void four_squared_distances(const T* x, const T* const (&points)[4
 #else
     for (int i = 0; i < 4; ++i) out[i] = fold<T>(sum[i]);
 #endif
+}
+
+constexpr int64_t kPieceChunks = 16;  // of a long distance, before it is asked whether it is too far already
+
+// Four distances that stop early where all are beyond `worst`: false then.
+template <class T, int Chunks>
+static inline bool four_within(const T* x, const T* const (&points)[4], int64_t chunks, T worst, T* out) {
+    if (Chunks > 0 || chunks <= kPieceChunks) {
+        four_squared_distances<T, Chunks>(x, points, chunks, out);
+        return true;
+    }
+    typedef typename LaneTypes<T>::Eight Eight;
+    Eight sum[4];
+    for (int i = 0; i < 4; ++i) sum[i] = zeros<Eight>();
+    for (int64_t c = 0; c < chunks;) {
+        const int64_t stop = c + kPieceChunks < chunks ? c + kPieceChunks : chunks;
+        for (; c < stop; ++c) {
+            const Eight part = load<Eight>(x + c * kLanes);
+            for (int i = 0; i < 4; ++i) {
+                const Eight off = part - load<Eight>(points[i] + c * kLanes);
+                sum[i] = sum[i] + off * off;
+            }
+        }
+        for (int i = 0; i < 4; ++i) out[i] = fold<T>(sum[i]);
+        if ((out[0] > worst) & (out[1] > worst) & (out[2] > worst) & (out[3] > worst)) return false;
+    }
+    return true;
 }
 
 }  // namespace DC2_ARCH

@@ -130,10 +130,11 @@ Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Array<T, N>(kept->data(), shape, owner);
 }
 
-// Rows of eight-lane chunks, held in `store`.
+// Rows of eight-lane chunks: as they lie where they fill whole chunks, else copied to `store`.
 template <class T>
 const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
     const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
+    if (width == wide) return rows.data();
     store = LineBuffer<T>(count * wide);
     for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
     return store.data();
@@ -247,10 +248,14 @@ Cut cut_named(const std::string& name) {
     throw std::invalid_argument("cut: " + name);
 }
 
+// leaf_size, max_leaves, cut, sharpen, n_candidates
+using GrowRule = std::tuple<double, int64_t, std::string, int64_t, int64_t>;
+
 template <class T>
 std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
-    const Rows<T>& X, const optional<In1<double>>& weights, uint64_t seed, double leaf_size, int64_t max_leaves,
-    const std::string& cut, int64_t sharpen, int64_t candidates, const In1<float>& normal_table) {
+    const Rows<T>& X, const optional<In1<double>>& weights, uint64_t seed, const GrowRule& rule,
+    const In1<float>& normal_table) {
+    const auto& [leaf_size, max_leaves, cut, sharpen, candidates] = rule;
     const size_t n = X.shape(0), width = X.shape(1);
     require(n > 0 && n < (size_t(1) << 32), "X: between 1 and 2^32 - 1 rows");
     require(width > 0, "X: no columns");
@@ -447,8 +452,7 @@ void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
                nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
-               nb::arg("leaf_size"), nb::arg("max_leaves"), nb::arg("cut"), nb::arg("sharpen"),
-               nb::arg("n_candidates"), nb::arg("normal_table"));
+               nb::arg("rule"), nb::arg("normal_table"));
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 namespace dc2 {
 namespace DC2_ARCH {
 
-constexpr int64_t kPieceChunks = 16;  // of a long distance, before it is asked whether it is too far already
-
 // Eight members side by side, column by column: the distances of one point to all of them, in the lanes' order.
 // False where it stopped early, because none of them can be nearer than `worst`.
 template <class T, int Tail>
@@ -100,31 +98,6 @@ static void offer_groups(const NeighbourLists<T>& lists, const int32_t* order, c
         case 6: return offer_groups_of<T, 6>(lists, order, starts, begin, end);
         default: return offer_groups_of<T, 7>(lists, order, starts, begin, end);
     }
-}
-
-// Four distances that stop early where all are beyond `worst`: false then.
-template <class T, int Chunks>
-static inline bool four_within(const T* x, const T* const (&points)[4], int64_t chunks, T worst, T* out) {
-    if (Chunks > 0 || chunks <= kPieceChunks) {
-        four_squared_distances<T, Chunks>(x, points, chunks, out);
-        return true;
-    }
-    typedef typename LaneTypes<T>::Eight Eight;
-    Eight sum[4];
-    for (int i = 0; i < 4; ++i) sum[i] = zeros<Eight>();
-    for (int64_t c = 0; c < chunks;) {
-        const int64_t stop = c + kPieceChunks < chunks ? c + kPieceChunks : chunks;
-        for (; c < stop; ++c) {
-            const Eight part = load<Eight>(x + c * kLanes);
-            for (int i = 0; i < 4; ++i) {
-                const Eight off = part - load<Eight>(points[i] + c * kLanes);
-                sum[i] = sum[i] + off * off;
-            }
-        }
-        for (int i = 0; i < 4; ++i) out[i] = fold<T>(sum[i]);
-        if ((out[0] > worst) & (out[1] > worst) & (out[2] > worst) & (out[3] > worst)) return false;
-    }
-    return true;
 }
 
 // Offers each point the links of its links, as far as one of the two is fresh.

@@ -48,6 +48,15 @@ def assert_same(a: Compressor, b: Compressor, labels: bool = True) -> None:
         np.testing.assert_array_equal(a.labels_, b.labels_)
 
 
+def as_compressed(X: NDArray[Any], compressor: Compressor) -> NDArray[Any]:
+    """Rows in the units of the signatures: those of the data, unless these were scaled or are very large or small."""
+    scaling = compressor.router_.scaling
+    return X if scaling is None else scaling.apply(X)
+
+
 def direct_distortion(X: NDArray[Any], compressor: Compressor, weights: Any = None) -> float:
-    off = X.astype(np.float64) - compressor.signatures_.points.astype(np.float64)[compressor.labels_]
+    off = (
+        as_compressed(X, compressor).astype(np.float64)
+        - compressor.signatures_.points.astype(np.float64)[compressor.labels_]
+    )
     return float(np.average((off * off).sum(axis=1), weights=weights))

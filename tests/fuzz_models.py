@@ -91,6 +91,7 @@ def _run(folder: Path, first: int, last: int, seed: int, outcome: Outcome) -> in
 def _save_models(folder: Path) -> None:
     few = RPF(n_trees=20)
     models = [
+        dc2.DC2Clustering(n_signatures=40, scale="robust", random_state=0).fit(X),
         dc2.RPFCluster(2, n_signatures=20, similarity=few, scale="standard", random_state=0).fit(X),
         dc2.RPFCluster(
             "auto", n_signatures=20, similarity=few, compressor=dc2.Compressor(populate="leaf")

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 
 from dc2.cli import main
 from dc2.cli.failures import in_option_words
-from dc2.cluster import RPFCluster
+from dc2.cluster import DC2Clustering
 from dc2.compress import Compressor
 from dc2.sources.paths import FoundFile
 
@@ -117,7 +117,7 @@ def test_a_number_that_is_none_is_named_by_its_line(folder: Path, fails: Fails) 
 
 def test_a_column_of_text_is_named_with_the_options_to_use(folder: Path, fails: Fails) -> None:
     FRAME.assign(city="Rome").to_parquet("text.parquet")
-    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "not numeric: 'city'" in told
     assert "--columns or --drop" in told
 
@@ -136,7 +136,7 @@ def test_files_with_other_columns_are_named(folder: Path, fails: Fails) -> None:
 
 def test_missing_values_are_named(folder: Path, fails: Fails) -> None:
     FRAME.assign(y=FRAME["y"].where(FRAME.index != 7)).to_parquet("holes.parquet")
-    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy")
+    told = fails("cluster", "holes.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert "'y' has 1 (first in row 7)" in told
 
 
@@ -159,7 +159,7 @@ def test_an_existing_output_is_kept_without_force(
 
 
 def test_outputs_are_checked_before_the_work(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RPFCluster, "fit", lambda *arguments: pytest.fail("the work has begun"))
+    monkeypatch.setattr(DC2Clustering, "fit", lambda *arguments: pytest.fail("the work has begun"))
     for option, name in (
         ("-o", "absent/labels.npy"),
         ("--model", "absent/m.dc2"),
@@ -244,7 +244,7 @@ def test_a_damaged_foreign_or_newer_model_is_refused(folder: Path, fails: Fails)
 
 
 def test_a_model_of_other_columns_is_refused(folder: Path, fails: Fails) -> None:
-    RPFCluster(2, n_signatures=20, random_state=0).fit(FRAME).save("model.dc2")
+    DC2Clustering(2, n_signatures=20, random_state=0).fit(FRAME).save("model.dc2")
     FRAME.rename(columns={"y": "z"}).to_parquet("other.parquet")
     assert "no column 'y'" in fails("predict", "model.dc2", "other.parquet", "-o", "l.npy")
     np.save("wide.npy", np.zeros((5, 3)))
@@ -254,13 +254,13 @@ def test_a_model_of_other_columns_is_refused(folder: Path, fails: Fails) -> None
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-k", "5-2", "-o", "l.npy"], "second of -k"),
+        (["-k", "5-2", "-o", "l.npy"], "upside down"),
         (["-k", "two", "-o", "l.npy"], "'two' is not a number"),
         (["-k", "0", "-o", "l.npy"], "-k must be a whole number"),
         (["-k", "2.5", "-o", "l.npy"], "-k must be a whole number"),
         (["-k", "2"], "Nothing would be written"),
         (["-k", "2", "-o", "l.npy", "--scale", "best"], "'best'"),
-        (["-k", "2", "-o", "l.npy", "--bandwidth", "-1"], "bandwidth"),
+        (["-k", "2", "-o", "l.npy", "--similarity", "rpf", "--bandwidth", "-1"], "bandwidth"),
         (["-k", "2", "-o", "l.npy", "--jobs", "0"], "--jobs is 0"),
         (["-k", "30", "-o", "l.npy", "--signatures", "9"], "--signatures=9 cannot make -k=30"),
         (["-k", "2", "-o", "l.npy", "--columns", "x", "--drop", "y"], "not both"),
@@ -287,7 +287,7 @@ def test_names_that_clash_are_refused_before_any_work(fails: Fails, monkeypatch:
     def too_late(*arguments: Any, **keywords: Any) -> None:
         raise AssertionError("the rows were worked on")
 
-    monkeypatch.setattr(RPFCluster, "fit", too_late)
+    monkeypatch.setattr(DC2Clustering, "fit", too_late)
     monkeypatch.setattr(Compressor, "fit", too_late)
     FRAME.rename(columns={"y": "dc2_weight"}).to_parquet("taken.parquet")
     ids = ["--id", "y", "--label-column", "y"]
@@ -305,7 +305,7 @@ def test_an_unexpected_error_is_one_sentence_and_a_traceback_with_debug(
     def break_down(*arguments: Any, **keywords: Any) -> None:
         raise RuntimeError("the wheel came off")
 
-    monkeypatch.setattr(RPFCluster, "fit", break_down)
+    monkeypatch.setattr(DC2Clustering, "fit", break_down)
     command = ["cluster", "rows.parquet", *QUICK, "-o", "labels.npy"]
     told = fails(*command)
     assert "RuntimeError: the wheel came off" in told
@@ -322,7 +322,7 @@ def test_too_little_memory_is_told(fails: Fails, monkeypatch: pytest.MonkeyPatch
     def starve(*arguments: Any, **keywords: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(RPFCluster, "fit", starve)
+    monkeypatch.setattr(DC2Clustering, "fit", starve)
     assert "not enough memory" in fails("cluster", "rows.parquet", *QUICK, "-o", "labels.npy")
 
 
@@ -355,7 +355,7 @@ def test_without_its_extra_the_command_says_what_to_install(
 @pytest.mark.parametrize("word", ["n_jobs_2024", "n_jobs", "my n_clusters", "sample_weight", "Input X "])
 def test_words_of_the_user_are_left_alone(word: str, folder: Path, fails: Fails) -> None:
     FRAME.assign(**{word: "Rome"}).to_parquet(f"{word}.parquet")
-    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy")
+    assert f"not numeric: {word!r}" in fails("cluster", f"{word}.parquet", *QUICK, "-o", "l.npy", "--raw")
     assert f"There is no file '{word}.csv'" in fails("cluster", f"{word}.csv", *QUICK, "-o", "l.npy")
     told = fails("cluster", "rows.parquet", *QUICK, "-o", "l.npy", "--columns", word)
     assert f"no column {word!r}" in told
@@ -374,9 +374,9 @@ def test_no_file_steers_the_terminal(folder: Path, fails: Fails, capsys: pytest.
     FRAME.rename(columns={"y": ESCAPE}).to_parquet("steering.parquet")
     FRAME.assign(**{ESCAPE: "text"}).to_parquet("text.parquet")
     assert "control characters" in fails("cluster", "steering.parquet", *QUICK, "--model", "m.dc2")
-    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", "text.parquet", *QUICK, "-o", "l.npy", "--raw")
     (folder / f"{ESCAPE}.csv").write_text(f"x,{ESCAPE}\n1,2\n3,many\n")
-    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy")
+    assert ESCAPE[0] not in fails("cluster", f"{ESCAPE}.csv", "-k", "2", "-o", "l.npy", "--raw")
     with pytest.raises(SystemExit):
         main(["info", "steering.parquet"])
     told = capsys.readouterr().out
@@ -419,7 +419,7 @@ def test_a_header_that_is_not_utf8_is_told_plainly(folder: Path, fails: Fails) -
 def test_what_cannot_be_written_is_told_before_the_work(
     folder: Path, fails: Fails, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RPFCluster, "fit", lambda *arguments: pytest.fail("the work has begun"))
+    monkeypatch.setattr(DC2Clustering, "fit", lambda *arguments: pytest.fail("the work has begun"))
     FRAME.assign(tags=[[1, 2]] * N).to_parquet("tags.parquet")
     told = fails("cluster", "tags.parquet", *QUICK, "-o", "l.csv", "--id", "tags", code=2)
     assert "Column 'tags' is of type list" in told

@@ -26,9 +26,9 @@ QUICK = ("-k", "2", "--signatures", "50")
 HALF_WRITTEN = """
 import sys, time
 from dc2.cli import main
-from dc2.cluster import RPFCluster
+from dc2.cluster import DC2Clustering
 
-blocks = RPFCluster.labelled_blocks
+blocks = DC2Clustering.labelled_blocks
 
 def waiting(self, X):
     for block in blocks(self, X):
@@ -36,7 +36,7 @@ def waiting(self, X):
         print("half", flush=True)
         time.sleep(60)
 
-RPFCluster.labelled_blocks = waiting
+DC2Clustering.labelled_blocks = waiting
 main(sys.argv[1:])
 """
 
@@ -117,7 +117,7 @@ def test_a_terminal_shows_the_four_stages_and_the_speed(folder: Path) -> None:
     os.close(master)
     assert process.returncode == 0
     told = shown.decode()
-    for part in ("divide", "compress", "conquer", "populate", "20,000 rows", "rows/s"):
+    for part in ("divide", "compress", "conquer", "populate", "20.0k/20.0k", "rows/s"):
         assert part in told
 
 

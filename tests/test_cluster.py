@@ -230,7 +230,7 @@ def test_columns_of_one_number_can_be_clustered():
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
         ({"n_clusters": 2.5}, "n_clusters must be a whole number"),
         ({"n_clusters": "many"}, "n_clusters must be a whole number"),
-        ({"n_clusters": (5, 2)}, "second of n_clusters.*at least 5; got 2"),
+        ({"n_clusters": (5, 2)}, "upside down: from 5 to 2"),
         ({"n_clusters": (1, 2, 3)}, "pair"),
         ({"n_clusters": 200}, "n_signatures=100 cannot make n_clusters=200"),
         ({"similarity": RPF(bandwidth=0)}, "bandwidth must be a finite number above 0; got 0"),

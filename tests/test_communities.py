@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,7 @@ from dc2.communities import CommunityResult, Nodes, TieGraph, Wish, conquer_ties
 from dc2.communities.layers import by_mass
 from dc2.communities.sizes import ties_per_row
 from dc2.communities.strays import join_strays, solid
-from dc2.errors import ParameterError
+from dc2.errors import InputError, ParameterError
 
 
 def neighbours(X):
@@ -264,3 +266,10 @@ def test_numbers_go_by_mass_then_by_first_node(labels):
 def test_impossible_wishes_are_refused(bounds):
     with pytest.raises(ParameterError, match=str(bounds[0])):
         Wish(*bounds)
+
+
+def test_ties_that_go_one_way_only_are_refused():
+    graph = tie_graph(np.array([[0, 1], [1, 2], [0, 2]], np.int32), None, 3)
+    graph.check()
+    with pytest.raises(InputError, match="not the same in both directions"):
+        replace(graph, weights=graph.weights + np.eye(1, len(graph.weights))[0]).check()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from compress_data import WAYS, assert_same, direct_distortion, fitted, low_rank, way_name
+from compress_data import WAYS, as_compressed, assert_same, direct_distortion, fitted, low_rank, way_name
 from dc2 import core
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
@@ -65,11 +65,22 @@ def test_a_constant_column_does_not_coarsen_the_others(constant):
 def test_outliers_are_counted_right_and_hide_nothing(sample_size, factor):
     X = low_rank(20_000, dtype=np.float64)
     X[[5, 777, 13_000]] *= factor
-    compressor = fitted(X, sample_size=sample_size)
+    compressor = fitted(X, sample_size=sample_size, populate="leaf")
     assert np.isclose(compressor.distortion_, direct_distortion(X, compressor), rtol=1e-9)
     spread = [X[compressor.labels_ == i].var(axis=0).sum() for i in range(50)]
     np.testing.assert_allclose(
         compressor.signatures_.spread, spread, rtol=1e-6, atol=1e-12 * compressor.distortion_
+    )
+
+
+@pytest.mark.xfail(reason="signatures of values beyond 2^30 in float32 are in rescaled units")
+def test_signatures_are_in_the_units_of_the_data_also_where_values_are_large():
+    X = low_rank(500) * np.float32(1e12)
+    compressor = fitted(X)
+    np.testing.assert_allclose(
+        np.average(compressor.signatures_.points, axis=0, weights=compressor.signatures_.weights),
+        X.mean(axis=0, dtype=np.float64),
+        rtol=1e-3,
     )
 
 
@@ -93,13 +104,13 @@ def test_small_odd_arrays_are_compressed_like_any_other(data, way, dtype):
         | {"n_signatures": way.get("n_signatures", 4)}
         | ({"n_partitions": 2} if "n_partitions" in way else {}),
     )
-    signatures = compressor.signatures_
+    signatures, seen = compressor.signatures_, as_compressed(X, compressor)
     if way.get("n_signatures", 4) is not None:
-        assert len(signatures) == min(4, len(np.unique(X, axis=0)))
+        assert len(signatures) == min(4, len(np.unique(seen, axis=0)))
     assert signatures.weights.sum() == n_rows
     assert np.all(np.isfinite(signatures.points))
-    assert np.all(signatures.points >= X.min(axis=0))
-    assert np.all(signatures.points <= X.max(axis=0))
+    assert np.all(signatures.points >= seen.min(axis=0))
+    assert np.all(signatures.points <= seen.max(axis=0))
     np.testing.assert_array_equal(compressor.labels_, compressor.apply(X))
     assert np.isclose(compressor.distortion_, direct_distortion(X, compressor), rtol=1e-6, atol=1e-300)
 

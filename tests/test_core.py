@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
-from dc2.core.records import Centres, FoundOut, SumsOut
+from dc2.core.records import Centres, FoundOut, GrowRule, SumsOut
 from dc2.trees import RPTree
 
 native = pytest.importorskip("dc2.core._native")
@@ -93,7 +93,7 @@ def test_both_cores_grow_the_same_tree(
 ):
     X = make_rows(seed, n_rows, width, dtype, kind)
     options = (
-        make_weights(seed, n_rows, weights), seed, leaf_size, max_leaves, cut, sharpen, n_candidates,
+        make_weights(seed, n_rows, weights), seed, GrowRule(leaf_size, max_leaves, cut, sharpen, n_candidates),
         reference.NORMAL_TABLE,
     )  # fmt: skip
     assert_same_bits(native.grow_tree(laid_out(X, layout), *options), reference.grow_tree(X, *options))
@@ -103,7 +103,7 @@ def test_both_cores_grow_the_same_tree(
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 def test_both_cores_estimate_the_covariance_of_a_large_node_from_the_same_rows(dtype, weights):
     X = make_rows(1, 3000, 11, dtype, "normal")
-    options = (make_weights(1, 3000, weights), 7, 0.0, 12, "mean", 3, 2, reference.NORMAL_TABLE)
+    options = (make_weights(1, 3000, weights), 7, GrowRule(0.0, 12, "mean", 3, 2), reference.NORMAL_TABLE)
     assert_same_bits(native.grow_tree(X, *options), reference.grow_tree(X, *options))
 
 
@@ -132,7 +132,7 @@ def scanned(
 
 def make_router(X: NDArray[Any], max_leaves: int, seed: int, n_near: int | None) -> Router:
     """A tree on the rows, with the mean of each leaf for a centre."""
-    *arrays, leaf = reference.grow_tree(X, None, seed % 2**63, 0.0, max_leaves, "mean", 1, 1)
+    *arrays, leaf = reference.grow_tree(X, None, seed % 2**63, GrowRule(0.0, max_leaves, "mean", 1))
     m = len(arrays[1]) + 1
     sums = np.stack([np.bincount(leaf, column, m) for column in X.T.astype(np.float64)], axis=1)
     centres = (sums / np.bincount(leaf, minlength=m)[:, None]).astype(X.dtype)
@@ -158,11 +158,24 @@ def test_both_cores_route_add_up_and_find_the_nearest_alike(
         assert_same_bits(ours, scanned(reference, X, w, router, few, add))
 
 
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("weights", ["none", "fractions"])
+@pytest.mark.parametrize("width", [5, 8])
+def test_both_cores_agree_where_rows_are_worked_on_leaf_by_leaf(width, weights, layout):
+    X = make_rows(5, 5000, width, np.float32, "normal")
+    *arrays, leaf = native.grow_tree(X, None, 5, GrowRule(0.0, 2500, "mean", 1), reference.NORMAL_TABLE)
+    centres = X[np.unique(leaf, return_index=True)[1]]
+    router = with_shortlist(Router((RPTree(*arrays),), centres), 4)
+    w = make_weights(5, 5000, weights)
+    ours = scanned(native, laid_out(X, layout), w, router, 3, True)
+    assert_same_bits(ours, scanned(reference, X, w, router, 3, True))
+
+
 @given(seed=SEEDS, width=st.integers(1, 20), dtype=DTYPES, cut=st.sampled_from(reference.CUTS))
 @settings(max_examples=40)
 def test_a_row_is_routed_to_the_leaf_it_grew(seed, width, dtype, cut):
     X = make_rows(seed, 200, width, dtype, "normal")
-    *tree, leaf = native.grow_tree(X, None, seed, 0.0, 60, cut, 2, 1, reference.NORMAL_TABLE)
+    *tree, leaf = native.grow_tree(X, None, seed, GrowRule(0.0, 60, cut, 2), reference.NORMAL_TABLE)
     ids = np.empty(200, np.int32)
     native.scan(X, None, tree, Centres(X[:0]), None, FoundOut(ids))
     np.testing.assert_array_equal(ids, leaf)
@@ -246,7 +259,7 @@ digest = hashlib.sha256()
 for dtype in (np.float32, np.float64):
     for width in (1, 3, 8, 13, 18, 24, 31, 40, 100):
         X = np.random.default_rng(width).standard_normal((700, width)).astype(dtype)
-        *tree, leaf = _native.grow_tree(X, None, 5, 0.0, 60, "mean", 2, 1, table)
+        *tree, leaf = _native.grow_tree(X, None, 5, (0.0, 60, "mean", 2, 1), table)
         centres = X[np.unique(leaf, return_index=True)[1]]
         shortlist = np.tile(np.arange(60, dtype=np.int32), (60, 1))
         magic = np.full((2, width + 2), 1.5 * 2.0**32)

@@ -211,6 +211,49 @@ def test_closing_in_the_middle_of_a_fit_is_an_error_and_no_hang(tmp_path, stage,
             timer.join()
 
 
+def test_a_worker_of_another_version_is_refused_by_its_version():
+    def pretend():
+        from dc2 import versions
+
+        versions.__version__ = "0.0.1"
+
+    with cluster(n_workers=1) as client:
+        client.run(pretend)
+        data = da.from_array(rows(), chunks=(2_000, 5))
+        with pytest.raises(SourceError, match=r"has dc2 0\.0\.1, but the work comes from dc2"):
+            clusterer().fit(data)
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_hang(monkeypatch):
+    monkeypatch.setattr("dc2.engines.dask.gather.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("dc2.engines.dask.gather.NO_WORKER_SECONDS", 1.0)
+    with cluster(n_workers=1) as client:
+        client.cluster.scale(0)
+        while client.nthreads():
+            time.sleep(0.1)
+        data = da.from_array(rows(), chunks=(2_000, 5))
+        with pytest.raises(SourceError, match="has had no worker for 1 seconds"):
+            clusterer().fit(data)
+
+
+@pytest.mark.parametrize("stage", ["divide", "compress"])
+def test_a_worker_that_is_paused_and_goes_on_changes_no_label(stage):
+    X = rows()
+    paused = []
+    with cluster() as client:
+        data = da.from_array(X, chunks=(1_000, 5))
+
+        def pause(news, rows_done, rows_total):
+            if news == stage and not paused:
+                paused.append(next(iter(client.run(os.getpid).values())))
+                os.kill(paused[0], signal.SIGSTOP)
+                threading.Timer(3, os.kill, (paused[0], signal.SIGCONT)).start()
+
+        model = clusterer().set_params(verbose=pause).fit(data)
+        assert np.array_equal(model.predict(data).compute(), clusterer().fit(X).labels_)
+    assert paused
+
+
 def test_ten_thousand_chunks_are_no_burden():
     with cluster(n_workers=2) as client:
         data = da.arange(1_000_000, chunks=100).astype(np.float32)[:, None] * da.ones(

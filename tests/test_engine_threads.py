@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dc2.engines import ProgressBar, ThreadEngine, progress_for
+from dc2 import DC2Clustering
+from dc2.engines import ThreadEngine, progress_for
+from dc2.engines.progress import StageBars, StageLines
 from dc2.engines.threads import usable_threads
 from dc2.errors import ParameterError
 from dc2.sources import Block, as_source
@@ -212,37 +214,67 @@ def test_progress_counts_rows_up_to_the_total(n_jobs, known):
     assert len(calls) == 10 if known else 11
 
 
-def test_the_bar_draws_a_line_per_stage_and_ends_each():
+def test_a_log_has_a_line_for_each_stage():
     stream = io.StringIO()
-    engine = ThreadEngine(2, progress=ProgressBar(stream))
+    engine = ThreadEngine(2, progress=StageLines(stream))
     for stage in ("divide", "compress"):
         list(engine.map(row_number, CountedSource(50), stage=stage))
-    lines = stream.getvalue().splitlines()
-    finished = [line for line in stream.getvalue().split("\n") if line]
-    assert len(finished) == 2
-    assert "divide" in finished[0]
-    assert "compress" in finished[1]
-    assert all("50 rows" in line for line in lines[-1:])
+    divide, compress = stream.getvalue().splitlines()
+    assert divide.startswith("divide ")
+    assert compress.startswith("compress ")
+    assert "50 rows" in divide
+    assert "\r" not in stream.getvalue()
 
 
-def test_the_bar_ends_its_line_when_a_stage_breaks():
+def test_a_log_tells_of_a_stage_that_breaks_and_of_one_that_takes_long(monkeypatch):
     stream = io.StringIO()
-    engine = ThreadEngine(2, progress=ProgressBar(stream))
+    engine = ThreadEngine(2, progress=StageLines(stream))
     with pytest.raises(OSError, match="row 3"):
         list(engine.map(row_number, CountedSource(9, breaks_at=3), stage="divide"))
     assert stream.getvalue().endswith("\n")
+    monkeypatch.setattr("dc2.engines.progress.SECONDS_BETWEEN_LINES", 0.0)
+    lines = StageLines(stream)
+    lines("compress", 20, 50)
+    assert "20 rows of 50" in stream.getvalue()
 
 
-def test_there_is_no_bar_in_a_pipe_nor_unless_asked_for(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_bars_are_drawn_on_a_terminal_and_in_a_notebook_and_else_lines(monkeypatch):
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    assert progress_for(1) is None
-    monkeypatch.setattr("sys.stderr", Terminal())
     assert progress_for(0) is None
-    assert isinstance(progress_for(1), ProgressBar)
+    assert isinstance(progress_for(1), StageLines)
+    monkeypatch.setattr("builtins.__IPYTHON__", True, raising=False)
+    assert isinstance(progress_for(1), StageBars)
+    monkeypatch.delattr("builtins.__IPYTHON__")
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert isinstance(progress_for(1), StageBars)
+    monkeypatch.setattr("dc2.engines.progress.find_spec", lambda name: None)
+    assert isinstance(progress_for(1), StageLines)
+
+
+def test_bars_show_each_stage_with_its_rows(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    engine = ThreadEngine(2, progress=StageBars())
+    for stage in ("divide", "compress"):
+        list(engine.map(row_number, CountedSource(50), stage=stage))
+    with pytest.raises(OSError, match="row 3"):
+        list(engine.map(row_number, CountedSource(9, breaks_at=3), stage="conquer"))
+    shown = terminal.getvalue()
+    assert all(stage in shown for stage in ("divide", "compress", "conquer"))
+    assert "50.0/50.0" in shown
+    assert shown.endswith("\n")
+
+
+def test_verbose_fits_write_a_log(capsys):
+    DC2Clustering(verbose=1, random_state=0).fit(np.arange(400.0).reshape(200, 2))
+    told = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+    assert told[0] == "divide"
+    assert "conquer" in told
 
 
 def threads_of_dc2():

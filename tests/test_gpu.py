@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from device_data import DeviceCore
-from test_core import assert_same_bits, make_router, make_rows, make_weights, scanned
 
 from dc2 import Compressor, DC2Clustering
 from dc2.core import reference
 from dc2.core.gpu import own_card
 from dc2.errors import DeviceError
+from device_data import DeviceCore
+from test_core import assert_same_bits, make_router, make_rows, make_weights, scanned
 
 pytestmark = pytest.mark.gpu
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_data import HostCard
 from numpy.typing import NDArray
 
 from dc2 import Compressor, DC2Clustering
@@ -13,6 +12,7 @@ from dc2.engines.cuda import CudaEngine, CudaSource
 from dc2.engines.cuda import engine as cuda_engine
 from dc2.errors import DeviceError, InputError, ParameterError
 from dc2.sources.promotion import promoted_dtype
+from device_data import HostCard
 
 pytest.importorskip("device_twin")
 

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_data import DeviceCore, HostCard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dc2.core import reference
+from device_data import DeviceCore, HostCard
 from test_core import (
     DTYPES,
     KINDS,
@@ -19,8 +21,6 @@ from test_core import (
     make_weights,
     scanned,
 )
-
-from dc2.core import reference
 
 pytest.importorskip("device_twin")
 

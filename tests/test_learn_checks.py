@@ -16,14 +16,14 @@ from dc2 import DC2, Compressor, RPFFeatures, SignatureNystroem
 
 
 def on_signatures(estimator: Any, n_signatures: int = 1000) -> DC2:
-    return DC2(estimator, compressor=Compressor(n_signatures, n_jobs=1, random_state=0))
+    return DC2(estimator, compressor=Compressor(n_signatures, n_jobs=1), random_state=0)
 
 
 OF_EVERY_KIND = [
     on_signatures(AgglomerativeClustering(n_clusters=3)),
     on_signatures(KMeans(n_clusters=3, n_init=1, random_state=0), 30),
     on_signatures(SVC()),
-    on_signatures(SVC(), 60),
+    on_signatures(SVC(break_ties=True), 60),
     on_signatures(KernelRidge()),
     on_signatures(SVR(C=10.0), 60),
     on_signatures(KernelPCA(n_components=2, kernel="rbf")),

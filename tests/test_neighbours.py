@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits, make_circles, make_moons
 from sklearn.metrics import pairwise_distances
 
 from dc2.core import reference
-from dc2.datasets import load_mnist
 from dc2.errors import InputError, ParameterError
 from dc2.trees import neighbours
 from dc2.trees.neighbours import EMPTY, nearest_neighbours
+from evaluation.data.mnist import load_mnist
 
 native = pytest.importorskip("dc2.core._native")
 

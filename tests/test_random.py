@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils import check_random_state
 
 from dc2.errors import ParameterError
-from dc2.random import seed_sequence, tree_seed
+from dc2.random import is_seed_state, seed_sequence, tree_seed
 
 
 def test_an_integer_always_stands_for_the_same_sequence():
@@ -49,3 +49,22 @@ def test_none_follows_the_global_state_of_numpy():
 def test_what_is_no_seed_is_refused(random_state):
     with pytest.raises(ParameterError, match="random_state is"):
         seed_sequence(random_state)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"": 1},
+        {"entropy": -1},
+        {"entropy": None},
+        {"entropy": 10**5000},
+        {"spawn_key": 3},
+        {"spawn_key": ["x"]},
+        {"pool_size": 10**9},
+        {"n_children_spawned": True},
+    ],
+)
+def test_what_is_no_state_of_a_seed_is_told(change):
+    state = dict(seed_sequence(5).spawn(1)[0].state)
+    assert is_seed_state(state)
+    assert not is_seed_state(state | change)

@@ -29,11 +29,12 @@ from dc2.report.sections.settings import command_line, python_snippet
 from dc2.report.svg import Mark, Series, chart
 
 HOSTILE = "<script>alert('x')</script>\"&"
-VOID = {"br", "hr", "img", "meta"}
+VOID = {"br", "hr", "img", "input", "meta"}
 SECTIONS = [
     "Clusters",
     "Map",
     "What sets clusters apart",
+    "Compare two clusters",
     "How well they hold together",
     "Similarity",
     "How many clusters",

@@ -1,5 +1,6 @@
 """The report in a real browser: no errors, tips under the pointer, tables that sort, on a desk and on a phone."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dc2 import RPFCluster
+from dc2 import DC2Clustering, RPFCluster
 from dc2.kernels import RPF
 from dc2.report import write_report
 
@@ -188,3 +189,111 @@ def test_the_heat_map_and_the_matrix_tell_more(browser, report):
     assert "on average" in tip(run)
     pointer_over(browser, "#similarity-matrix svg")
     assert "shared leaves" in tip(run)
+
+
+# --- other numbers of clusters --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(rng.normal(size=(3, 4)) * 30, 3, axis=0) + rng.normal(size=(9, 4)) * 5
+    X = groups[np.arange(2700) % 9] + rng.normal(size=(2700, 4))
+    frame = pd.DataFrame(X, columns=["temperature", "humidity", "<script>alert(1)</script>", "wind"])
+    model = DC2Clustering(noise=0.02, random_state=0).fit(frame)
+    path = write_report(model, tmp_path_factory.mktemp("explored") / "report.html")
+    return path, model
+
+
+def cells(run, selector: str) -> list[str]:
+    return run(
+        f"return [...document.querySelectorAll('{selector} tbody tr')].map((row) => row.cells[1].textContent)"
+    )
+
+
+def test_the_slider_switches_map_table_and_profile_and_back(browser, explored):
+    from selenium.webdriver import Keys
+
+    path, model = explored
+    run = opened(browser, path)
+    before = run(
+        "return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML"
+    )
+    colours = (
+        "return [...document.querySelectorAll('#signature-map use')].map((mark) => mark.style.fill).join()"
+    )
+    painted = run(colours)
+    slider = browser.find_element("id", "view")
+    slider.send_keys(Keys.ARROW_LEFT)
+    fewer = int(browser.find_element("id", "view-number").text)
+    assert fewer < model.n_clusters_
+    assert len(cells(run, "#sizes")) == fewer + 1  # noise is the last
+    told = [float(text.replace(",", "")) for text in cells(run, "#sizes")]
+    assert sum(told) == pytest.approx(len(model.labels_))
+    assert run("return document.querySelectorAll('#heat thead .swatch').length") == fewer
+    assert run("return document.querySelectorAll('#signature-map .legend button').length") == fewer
+    assert run(colours) != painted
+    browser.find_element("id", "view-reset").click()
+    assert run(colours) == painted
+    after = run(
+        "return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML"
+    )
+    assert after == before
+    assert browser.get_log("browser") == []
+
+
+def test_every_number_of_clusters_in_the_page_is_what_recluster_gives(browser, explored):
+    path, model = explored
+    run = opened(browser, path)
+    views = run("return JSON.parse(document.getElementById('data-explore').textContent).views")
+    assert [len(view["rows"]) for view in views] == sorted(len(view["rows"]) for view in views)
+    chosen = next(view for view in views if view["chosen"])
+    summary = model.summary()
+    assert chosen["rows"] == summary["rows"][summary["cluster"] >= 0].tolist()
+    assert chosen["stability"] == summary["stability"].dropna().round(3).tolist()
+
+
+def test_two_clusters_are_compared_by_keyboard(browser, explored):
+    from selenium.webdriver.support.select import Select
+
+    run = opened(browser, explored[0])
+    names = "return [...document.querySelectorAll('#compare-table tbody th')].map((cell) => cell.textContent)"
+    assert "<script>alert(1)</script>" in run(names)
+    first = run("return document.querySelector('#compare-table').innerText")
+    Select(browser.find_element("id", "compare-b")).select_by_value("2")
+    second = run("return document.querySelector('#compare-table').innerText")
+    assert first != second
+    assert "Cluster 2" in second
+    run(
+        "document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))"
+    )
+    assert run("return document.getElementById('compare-a').options.length") == len(cells(run, "#sizes")) - 1
+
+
+def test_noise_is_hidden_and_shown(browser, explored):
+    run = opened(browser, explored[0])
+    hidden = "return document.querySelector('#sizes .noise').closest('tr').hidden"
+    button = browser.find_element("id", "noise")
+    button.click()
+    assert run(hidden)
+    assert button.text == "Show noise"
+    button.click()
+    assert not run(hidden)
+
+
+def test_the_table_is_downloaded_as_csv(browser, explored, tmp_path):
+    path, model = explored
+    run = opened(browser, path)
+    script = """
+    const kept = [];
+    const make = URL.createObjectURL;
+    URL.createObjectURL = (blob) => { kept.push(blob); return make.call(URL, blob); };
+    HTMLAnchorElement.prototype.click = function () { window.named = this.download; };
+    document.getElementById("download").click();
+    kept[0].text().then(arguments[0]);
+    """
+    text = browser.execute_async_script(script)
+    assert run("return window.named") == "clusters.csv"
+    table = pd.read_csv(io.StringIO(text))
+    assert table["rows"].tolist() == model.summary()["rows"].iloc[:-1].tolist()
+    assert table["cluster"].tolist() == list(range(model.n_clusters_))

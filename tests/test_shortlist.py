@@ -6,7 +6,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 
 from dc2 import Compressor
-from dc2.compress.router import EXITS, with_shortlist
+from dc2.compress.router import EXITS, with_moved_centres, with_shortlist
+from dc2.trees import neighbours
 
 NEAR = 6
 
@@ -60,3 +61,31 @@ def test_threads_make_the_same_shortlists(router):
 def test_few_signatures_are_all_on_the_list():
     router = with_shortlist(Compressor(5, random_state=0).fit(np.arange(50.0)[:, None]).router_, NEAR)
     assert router.shortlist.shape == (5, 5)
+
+
+def test_centres_that_move_keep_their_lists_in_a_new_order(router):
+    centres = router.centres + np.random.default_rng(0).normal(scale=0.2, size=router.centres.shape)
+    moved = with_moved_centres(router, centres, n_threads=2)
+    np.testing.assert_array_equal(moved.centres, centres)
+    np.testing.assert_array_equal(moved.shortlist[:, 0], np.arange(200))
+    np.testing.assert_array_equal(np.sort(moved.shortlist, axis=1), np.sort(router.shortlist, axis=1))
+    distances = np.take_along_axis(pairwise_distances(centres), moved.shortlist, axis=1)
+    assert (np.diff(moved.gaps, axis=1) >= 0).all()
+    assert (moved.gaps <= distances + 1e-12).all()
+    np.testing.assert_allclose(moved.gaps, distances, atol=1e-4)
+
+
+def test_lists_of_many_signatures_hold_nearly_all_nearest_and_lead_out_of_every_blob(far_blobs, monkeypatch):
+    monkeypatch.setattr(neighbours, "ALL_PAIRS", 0)
+    router = with_shortlist(
+        Compressor(1000, populate="leaf", random_state=0).fit(far_blobs).router_, NEAR, n_threads=2
+    )
+    distances = pairwise_distances(router.centres)
+    nearest = np.argsort(distances, axis=1)[:, :NEAR]
+    found = [np.isin(near, row).mean() for near, row in zip(nearest, router.shortlist, strict=True)]
+    assert np.mean(found) >= 0.98
+    np.testing.assert_array_equal(router.shortlist[:, 0], np.arange(1000))
+    assert all(len(set(row)) == len(row) for row in router.shortlist.tolist())
+    walked = pairwise_distances(far_blobs, router.centres)
+    reached = walked[np.arange(len(far_blobs)), router.assign(far_blobs)]
+    assert (reached <= 1.5 * walked.min(axis=1)).mean() >= 0.999

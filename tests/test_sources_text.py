@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dc2 import CsvOptions, RPFCluster
 from dc2.engines.dask.files import dask_files
 from dc2.errors import InputError, ParameterError, SourceError
+from dc2.kernels import RPF
 from dc2.sources import as_source
 
 LINES = {
@@ -104,7 +105,7 @@ def test_ids_reach_the_file_of_labels_to_the_letter(tmp_path):
     ids = [f"{9007199254740993 + row}" for row in range(60)]
     lines = [f"{name},{x!r},{y!r}" for name, (x, y) in zip(ids, X.tolist(), strict=True)]
     (tmp_path / "x.csv").write_text("\n".join(["id,x,y", *lines]))
-    model = RPFCluster(2, n_signatures=10, n_trees=20, random_state=0).fit(
+    model = RPFCluster(2, n_signatures=10, similarity=RPF(20), random_state=0).fit(
         as_source(tmp_path / "x.csv", drop=["id"])
     )
     model.predict_to(tmp_path / "x.csv", tmp_path / "labels.parquet", id_columns="id")

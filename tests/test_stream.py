@@ -112,8 +112,9 @@ def test_looking_at_the_signatures_changes_nothing():
 
 def test_rows_are_held_only_until_there_are_enough():
     compressor = streamed(np.array_split(rows(5000), 50))
-    assert compressor._stream.held == []
-    assert len(compressor._stream.sample.X) == 1000
+    stream = compressor._record.stream
+    assert stream.held == []
+    assert len(stream.sample.X) == 1000
 
 
 def test_the_users_rows_may_change_after_they_were_given():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dc2.metrics import clustering_accuracy, majority_floor
     from dc2.sources import CsvOptions, as_source
     from dc2.spectral import spectral_clustering
+    from dc2.tables import TablePreparer
     from dc2.trees import RPForest, RPTree
     from dc2.versions import __version__, show_versions
 
@@ -32,6 +33,7 @@ __all__ = [
     "RPTree",
     "SignatureNystroem",
     "Signatures",
+    "TablePreparer",
     "__version__",
     "as_source",
     "clustering_accuracy",
@@ -51,6 +53,7 @@ _CONTENTS = {
     "dc2.loading": ("load",),
     "dc2.sources": ("CsvOptions", "as_source"),
     "dc2.spectral": ("spectral_clustering",),
+    "dc2.tables": ("TablePreparer",),
     "dc2.trees": ("RPForest", "RPTree"),
     "dc2.versions": ("__version__", "show_versions"),
 }

@@ -4,11 +4,14 @@ A message says what is wrong, why, and what to do, with the user's own numbers i
 """
 
 __all__ = [
+    "ClustersDoNotShowWarning",
     "DeviceError",
     "InputError",
     "InputTypeError",
+    "MissingValuesError",
     "ModelFileError",
     "ParameterError",
+    "PreparationNote",
     "SourceError",
     "printable",
 ]
@@ -16,6 +19,10 @@ __all__ = [
 
 class InputError(ValueError):
     """Data that cannot be used: wrong shape, missing values, too few rows."""
+
+
+class MissingValuesError(InputError):
+    """Data with blanks where every value must be there."""
 
 
 class InputTypeError(TypeError):
@@ -36,6 +43,14 @@ class DeviceError(RuntimeError):
 
 class ModelFileError(ValueError):
     """A model file that cannot be read: damaged, foreign, or of an unknown version."""
+
+
+class PreparationNote(UserWarning):
+    """Says once what was done to the columns of a table that could not be used as they were."""
+
+
+class ClustersDoNotShowWarning(UserWarning):
+    """A number of clusters was asked for that does not show in the data."""
 
 
 def printable(text: str) -> str:

@@ -8,11 +8,27 @@ import numpy as np
 
 from dc2.errors import ParameterError
 
-__all__ = ["check_choice", "check_integer", "check_positive", "check_random_directions", "is_plain"]
+__all__ = [
+    "MOST_DIRECTIONS",
+    "MOST_SIGNATURES",
+    "MOST_STEPS",
+    "MOST_THREADS",
+    "check_choice",
+    "check_integer",
+    "check_positive",
+    "check_random_directions",
+    "is_plain",
+]
+
+# Whatever is beyond these is a slip of the hand, which would run for ever or fail in words of others.
+MOST_STEPS = 1000  # of sharpening or refinement: nothing changes any more long before
+MOST_DIRECTIONS = 1_000_000  # candidates of a split, trees of a forest
+MOST_SIGNATURES = 2**31 - 1  # they are numbered by 32 bits
+MOST_THREADS = 10_000
 
 
-def check_integer(name: str, value: Any, low: int | None = None) -> int:
-    """Return a whole number (of at least `low`), or raise.
+def check_integer(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
+    """Return a whole number (of at least `low`, of at most `high`), or raise.
 
     Examples
     --------
@@ -23,6 +39,8 @@ def check_integer(name: str, value: Any, low: int | None = None) -> int:
     if not whole or (low is not None and value < low):
         least = "" if low is None else f" of at least {low}"
         raise ParameterError(f"{name} must be a whole number{least}; got {value!r}.")
+    if high is not None and value > high:
+        raise ParameterError(f"{name} must be at most {high}; got {value!r}.")
     return int(value)
 
 
@@ -43,8 +61,8 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 def check_random_directions(cut: Any, cuts: Sequence[str], sharpen: Any, n_candidates: Any = 1) -> None:
     """Check what says how a node is split."""
     check_choice("cut", cut, cuts)
-    check_integer("sharpen", sharpen, low=0)
-    check_integer("n_candidates", n_candidates, low=1)
+    check_integer("sharpen", sharpen, low=0, high=MOST_STEPS)
+    check_integer("n_candidates", n_candidates, low=1, high=MOST_DIRECTIONS)
 
 
 def is_plain(value: Any) -> bool:

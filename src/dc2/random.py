@@ -5,7 +5,7 @@ blocks or the order in which work happens to finish.
 """
 
 from numbers import Integral
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, RandomState, SeedSequence
@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state
 
 from dc2.errors import ParameterError
 
-__all__ = ["RandomStateLike", "seed_sequence", "tree_seed"]
+__all__ = ["RandomStateLike", "is_seed_state", "seed_sequence", "tree_seed"]
 
 RandomStateLike: TypeAlias = int | RandomState | Generator | SeedSequence | None
 
 _ENTROPY_WORDS = 4  # of 32 bits each: what a SeedSequence itself would gather from the operating system
+
+_LONGEST, _MOST_BITS = 1000, 4096  # of what a model file may call a seed
 
 
 def seed_sequence(random_state: RandomStateLike = None) -> SeedSequence:
@@ -69,3 +71,24 @@ def seed_sequence(random_state: RandomStateLike = None) -> SeedSequence:
 def tree_seed(sequence: SeedSequence) -> int:
     """Return 64 bits of a sequence as an integer: the seed of one tree in the core."""
     return int(sequence.generate_state(1, np.uint64)[0])
+
+
+def is_seed_state(state: Any) -> bool:
+    """Return whether this is the state of a seed sequence, of ordinary size.
+
+    Examples
+    --------
+    >>> is_seed_state(dict(seed_sequence(0).state)), is_seed_state({"entropy": -1})
+    (True, False)
+    """
+    if not isinstance(state, dict) or set(state) != set(SeedSequence(0).state):
+        return False
+    entropy, key = state["entropy"], state["spawn_key"]
+    entropy = entropy if isinstance(entropy, list | tuple) else [entropy]
+    if not isinstance(key, list | tuple) or len(key) > _LONGEST or len(entropy) > _LONGEST:
+        return False
+    numbers = (*entropy, *key, state["n_children_spawned"])
+    return state["pool_size"] == SeedSequence(0).pool_size and all(
+        isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**_MOST_BITS
+        for number in numbers
+    )

@@ -9,7 +9,7 @@ from dc2 import core
 __all__ = ["__version__", "package_versions", "show_versions"]
 
 # The one place that holds the version; the package's metadata read it from here.
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _REQUIRED = ("numpy", "scipy", "scikit-learn")
 _OPTIONAL = ("pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "dask", "distributed")

@@ -53,14 +53,36 @@ class ClusterOptions:
     drop: options.Drop = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     weight: options.Weight = None
+    taken_as: Annotated[
+        list[str],
+        typer.Option(
+            "--as",
+            metavar="category:NAMES",
+            help="Columns to take as categories whatever they look like, such as category:zip,plan.",
+        ),
+    ] = field(default_factory=list)
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw", help="Take columns as they are: words and blanks are refused, and nothing is prepared."
+        ),
+    ] = False
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = options.Scale.standard
     metric: options.MetricOption = options.Metric.euclidean
+    noise: Annotated[
+        float,
+        typer.Option(
+            "--noise",
+            metavar="SHARE",
+            help="Share of the rows, such as 0.05, that are in no cluster: those farthest out are labelled -1.",
+        ),
+    ] = 0.0
     signatures: Annotated[
         Any,
         typer.Option(
             "--signatures",
-            parser=options.number_or_auto,
+            parser=options.signatures_or_auto,
             metavar="NUMBER",
             help="Points to compress the rows to: a number, more for finer shapes, or auto, which chooses.",
         ),
@@ -94,6 +116,8 @@ class ClusterOptions:
 
 def cluster(wanted: ClusterOptions) -> None:
     """Cluster the rows of files, of any size.
+
+    Words, dates and blanks are prepared, and it is said how; numbers without blanks are only scaled.
 
     Example: dc2 cluster sales.parquet -k 5 -o labels.parquet --id customer --report report.html
     """

@@ -1,27 +1,35 @@
 """The work of ``dc2 cluster``: check all that can be checked, fit, save the model, and only then write the rest."""
 
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from dc2.cli import summary
 from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
 from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
-from dc2.cli.options import Similarity
+from dc2.cli.options import Similarity, category_names
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
 from dc2.cli.standard_input import with_standard_input
+from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
+from dc2.errors import ClustersDoNotShowWarning, MissingValuesError
+from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.kernels import RPF
 from dc2.sources import Source
+from dc2.sources.tables import TableSource
+from dc2.tables import TablePreparer
 
 __all__ = ["run"]
 
@@ -39,14 +47,20 @@ def run(wanted: ClusterOptions) -> None:
             force=wanted.force,
             inputs=rows.paths,
         )
-        source = rows.to_fit()
+        categories = category_names(wanted.taken_as)
+        if wanted.raw and categories:
+            raise typer.BadParameter("--as says how columns are prepared, and --raw that none is. Give one.")
+        source = (None if wanted.raw else rows.table_to_fit(categories)) or rows.to_fit()
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
-            clusterer = fitted(wanted, source, progress)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
+                clusterer = fitted(wanted, source, progress)
+            source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
             save(clusterer, files.get("model"))
             since = time.perf_counter()
-            sizes = labelled(clusterer, rows.to_label(source), files, wanted)
+            sizes = labelled(clusterer, source, files, wanted)
             labelling = time.perf_counter() - since
     if "report" in files:
         write_report(clusterer, files["report"], wanted.data)
@@ -56,19 +70,34 @@ def run(wanted: ClusterOptions) -> None:
 
 
 def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
-    """Return the clusterer that the options ask for, fitted."""
+    """Return the clusterer that the options ask for, fitted: numbers as they are, other tables prepared."""
+    categories = category_names(wanted.taken_as)
+    if not isinstance(source, TableSource):
+        return configured(wanted, progress, None).fit(source)
+    if source.is_numeric and not categories:
+        try:
+            return configured(wanted, progress, None).fit(source.as_numbers())
+        except MissingValuesError:
+            pass  # which only who reads the rows can know
+    return configured(wanted, progress, TablePreparer(categories)).fit(source)
+
+
+def configured(wanted: ClusterOptions, progress: Progress, prepare: TablePreparer | None) -> DC2Clustering:
+    """Return the clusterer that the options ask for."""
     by_kernel = wanted.similarity is Similarity.rpf
     n_signatures = KERNEL_SIGNATURES if by_kernel and wanted.signatures == "auto" else wanted.signatures
     return DC2Clustering(
         wanted.clusters,
         n_signatures=n_signatures,
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "ties",
-        scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        scale=wanted.scale.parameter if prepare is None else None,  # type: ignore[arg-type]
+        prepare=prepare,
         metric=wanted.metric.value,
+        noise=wanted.noise,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,
-    ).fit(source)
+    )
 
 
 def save(clusterer: DC2Clustering, path: Path | None) -> None:
@@ -80,7 +109,7 @@ def save(clusterer: DC2Clustering, path: Path | None) -> None:
 
 def labelled(
     clusterer: DC2Clustering, source: Source, files: Mapping[str, Path], wanted: ClusterOptions
-) -> Sequence[float]:
+) -> ClusterSizes:
     """Write the labels, if they are wanted, and return the rows of each cluster.
 
     Where labels cannot be written the fit is not lost: a model of it is there, or is saved now.
@@ -101,9 +130,14 @@ def write_report(clusterer: DC2Clustering, page: Path, data: list[str]) -> None:
         write(clusterer, page, source_description=", ".join(data))
 
 
+def prepared_facts(clusterer: DC2Clustering) -> dict[str, dict[str, str]]:
+    """Return what was done with each column of a table that was prepared."""
+    return {"prepared": clusterer.preparer_.decisions_} if hasattr(clusterer, "preparer_") else {}
+
+
 def tell(
     clusterer: DC2Clustering,
-    sizes: Sequence[float],
+    sizes: ClusterSizes,
     seconds: Mapping[str, float],
     files: Mapping[str, Path],
     as_json: bool,
@@ -117,12 +151,22 @@ def tell(
         "distortion": clusterer.distortion_,
         "variance_kept": kept,
         "verdict": verdict_in_words(clusterer),
+        "stability": {
+            "overall": clusterer.overall_stability_,
+            "clusters": clusterer.stability_.tolist(),
+        },
+        "remarks": Facts.of(clusterer).remarks,
         "bandwidth": getattr(clusterer, "bandwidth_", None),
+        **prepared_facts(clusterer),
     }
     summary.tell(
-        f"{len(sizes)} cluster{'s' if len(sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
+        f"{len(sizes.sizes)} cluster{'s' if len(sizes.sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
         f"{clusterer.n_features_in_} columns",
         {
+            **{
+                f"column {name}": words
+                for name, words in prepared_facts(clusterer).get("prepared", {}).items()
+            },
             **choice_facts(clusterer),
             "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept:.1%} of the variance",
         },

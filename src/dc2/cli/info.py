@@ -40,8 +40,11 @@ def info(wanted: InfoOptions) -> None:
         summary.print_json(told)
         return
     sizes = told.pop("cluster_sizes", None)
+    clusters = summary.ClusterSizes(sizes, told.pop("noise", None)) if sizes else None
     facts = {name.replace("_", " "): _in_words(fact) for name, fact in told.items()}
-    summary.print_lines([*summary.fact_lines(facts), *(["", *summary.cluster_lines(sizes)] if sizes else [])])
+    summary.print_lines(
+        [*summary.fact_lines(facts), *(["", *summary.cluster_lines(clusters)] if clusters else [])]
+    )
 
 
 def _told(wanted: InfoOptions) -> dict[str, Any]:

@@ -11,21 +11,23 @@ from numpy.typing import NDArray
 
 from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import CommandError, sentence, writing
+from dc2.cli.summary import ClusterSizes
 from dc2.sources import Source
 
 __all__ = ["kept_by_model", "write_and_count"]
 
 
-def write_and_count(model: Any, source: Source, path: Path, column: str) -> list[int]:
+def write_and_count(model: Any, source: Source, path: Path, column: str) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
-    counts = np.zeros(int(model.signature_labels_.max()) + 1, np.int64)
+    counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
 
     def count(labels: NDArray[np.int32]) -> None:
-        counts[:] += np.bincount(labels, minlength=len(counts))
+        counts[:] += np.bincount(labels + 1, minlength=len(counts))
 
     with writing(path):
         model.predict_to(source, path, column=column, seen=count)
-    return [int(count) for count in counts]
+    noise, *sizes = (int(count) for count in counts)
+    return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
 
 
 def kept_by_model(

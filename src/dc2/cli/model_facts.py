@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from dc2.cli.failures import CommandError
+from dc2.cli.summary import ClusterSizes
+from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
 from dc2.loading import load, read_header
@@ -14,10 +16,15 @@ from dc2.parameters import is_plain
 __all__ = ["choice_facts", "cluster_weights", "load_clusterer", "load_model", "model_facts"]
 
 
-def cluster_weights(model: Any) -> list[float]:
-    """Return the rows (or their weight) of each cluster, from the signatures."""
-    weights = np.bincount(model.signature_labels_, model.signatures_.weights)
-    return [float(weight) for weight in weights]
+def cluster_weights(model: Any) -> ClusterSizes:
+    """Return the rows (or their weight) of each cluster and of none, from the signatures."""
+    labels, weights = model.signature_labels_, model.signatures_.weights
+    noise = getattr(model, "noise_weights_", None)
+    if noise is None:
+        return ClusterSizes(np.bincount(labels, weights).tolist())
+    inside = labels >= 0
+    sizes = np.bincount(labels[inside], (weights - noise)[inside])
+    return ClusterSizes(sizes.tolist(), float(noise.sum()))
 
 
 def choice_facts(model: Any) -> dict[str, str]:
@@ -26,6 +33,11 @@ def choice_facts(model: Any) -> dict[str, str]:
     verdict = verdict_in_words(model)
     if verdict is not None:
         facts["verdict"] = verdict
+    if model.n_clusters_ > 1:
+        facts["stability"] = f"{model.overall_stability_:.2f} of 1 comes back when signatures are drawn anew"
+    remarks = Facts.of(model).remarks
+    if remarks:
+        facts["columns"] = " ".join(remarks)
     if hasattr(model, "bandwidth_path_"):
         facts["bandwidth"] = f"{model.bandwidth_:g}, chosen"
     return facts
@@ -69,7 +81,8 @@ def model_facts(path: Path) -> dict[str, Any]:
         "signatures": len(model.signatures_),
         "distortion": model.distortion_,
         "variance_kept": variance_kept(model.signatures_),
-        "cluster_sizes": sizes,
+        "cluster_sizes": None if sizes is None else list(sizes.sizes),
+        **({} if sizes is None or sizes.noise is None else {"noise": sizes.noise}),
         "settings": {
             name: value if is_plain(value) else repr(value)
             for name, value in model.get_params(deep=False).items()

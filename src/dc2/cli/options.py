@@ -33,9 +33,14 @@ __all__ = [
     "Signatures",
     "Similarity",
     "Weight",
+    "category_names",
     "number_or_auto",
+    "signatures_or_auto",
     "split_names",
 ]
+
+
+MOST_SIGNATURES = 1_000_000
 
 
 class Scale(StrEnum):
@@ -138,7 +143,7 @@ ScaleOption = Annotated[
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "none. It is saved with the model.",
+        "none. It is saved with the model. Tables with words or blanks are scaled as they are prepared.",
     ),
 ]
 MetricOption = Annotated[
@@ -154,7 +159,7 @@ Signatures = Annotated[
     typer.Option(
         "--signatures",
         min=1,
-        max=1_000_000,
+        max=MOST_SIGNATURES,
         metavar="NUMBER",
         help="Points to compress the rows to. More see finer shapes.",
     ),
@@ -201,6 +206,34 @@ def split_names(values: Sequence[str]) -> list[str]:
     ['height', 'weight', 'age']
     """
     return [name for value in values for name in value.split(",") if name]
+
+
+def category_names(values: Sequence[str]) -> list[str]:
+    """Return the columns that ``--as category:NAMES`` takes as categories.
+
+    Examples
+    --------
+    >>> category_names(["category:zip,plan"])
+    ['zip', 'plan']
+    """
+    for value in values:
+        if not value.startswith("category:"):
+            raise typer.BadParameter(f"{value!r}: say --as category:NAMES, such as --as category:zip,plan.")
+    return split_names([value.removeprefix("category:") for value in values])
+
+
+def signatures_or_auto(text: Any) -> Any:
+    """Return a number of signatures that memory can hold, and ``auto`` as it is.
+
+    Examples
+    --------
+    >>> signatures_or_auto("3000"), signatures_or_auto("auto")
+    (3000, 'auto')
+    """
+    number = number_or_auto(text)
+    if number != "auto" and not (isinstance(number, int) and 1 <= number <= MOST_SIGNATURES):
+        raise typer.BadParameter(f"{text!r} is not auto, nor a whole number from 1 to {MOST_SIGNATURES}.")
+    return number
 
 
 def number_or_auto(text: Any) -> Any:

@@ -48,14 +48,14 @@ def predict(wanted: PredictOptions) -> None:
         rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
         inputs = [str(wanted.model), *rows.paths]
         files = check_outputs({"labels": wanted.output}, force=wanted.force, inputs=inputs)
-        source = rows.like(getattr(clusterer, "feature_names_in_", None))
+        source = rows.for_model(clusterer)
         check_labels(files["labels"], rows, source, wanted.label_column)
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
         sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column)
     summary.tell(
-        f"{sum(sizes):,} rows labelled",
+        f"{sizes.total:,} rows labelled",
         {},
-        {"rows": sum(sizes)},
+        {"rows": sizes.total},
         sizes=sizes,
         seconds={"total": time.perf_counter() - began},
         files=files,

@@ -13,6 +13,7 @@ from dc2.cli.options import Engine, split_names
 from dc2.sources import Source, as_source
 from dc2.sources.formats import CsvOptions
 from dc2.sources.paths import find_files
+from dc2.sources.tables import TableSource, as_table
 
 __all__ = ["ColumnChoice", "Rows", "csv_options"]
 
@@ -88,6 +89,7 @@ class Rows:
         self._columns = [self._name(name) for name in choice.columns]
         self._drop = [self._name(name) for name in choice.drop]
         self._weight = choice.weight
+        self._open_elsewhere = engine is Engine.dask
         self._open = functools.partial(_opener(engine), csv=csv)
         self.ids = list(choice.ids)
         self.paths = [file.path for file in files]
@@ -99,9 +101,38 @@ class Rows:
         unused = [*self._drop, *self.ids] or None
         return self._open(self._data, drop=unused, sample_weight=self._weight)
 
-    def to_label(self, fitted: Source) -> Source:
-        """Return the features of a source that was fitted, and the ids."""
-        return self.like(fitted.feature_names) if self.ids else fitted
+    def table_to_fit(self, categories: Sequence[str] = ()) -> TableSource | None:
+        """Return the features and weights as they are, whatever their types; None where columns have no names."""
+        if self._unnamed or self._open_elsewhere:
+            return None
+        unused = None if self._columns else [*self._drop, *self.ids] or None
+        return as_table(
+            self._data,
+            columns=self._columns or None,
+            drop=unused,
+            weight=self._weight,
+            texts=categories,
+            csv=self._csv,
+        )
+
+    def for_model(self, model: Any) -> Source:
+        """Return the columns a model was fitted on, and the ids; as they are where it prepares them."""
+        names, preparer = getattr(model, "feature_names_in_", None), getattr(model, "preparer_", None)
+        if preparer is None:
+            return self.like(names)
+        if self._unnamed:
+            raise typer.BadParameter(
+                "The model prepares columns that it knows by name; .npy files have none."
+            )
+        table = as_table(
+            self._data,
+            columns=preparer.feature_names_in_.tolist(),
+            extra=self.ids,
+            texts=preparer.categories,
+            csv=self._csv,
+        )
+        assert table is not None, "files with named columns are a table"
+        return table
 
     def like(self, feature_names: Sequence[str] | None) -> Source:
         """Return the columns a model was fitted on, and the ids; by position where there are no names."""
@@ -113,8 +144,8 @@ class Rows:
 
     def first_ids(self, fitted: Source) -> Any:
         """Return the ids of the first few rows, in the types in which all will come."""
-        first = as_source(self._data, columns=fitted.feature_names, extra=self.ids, csv=self._csv)
-        return next((block.extra for block in first.blocks(1)), None)
+        first = as_table(self._data, columns=fitted.feature_names, extra=self.ids, csv=self._csv)
+        return None if first is None else next((block.extra for block in first.blocks(1)), None)
 
     def _name(self, name: str) -> Any:
         if not self._unnamed:

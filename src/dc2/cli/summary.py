@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,43 @@ from rich.markup import escape
 from dc2.engines.progress import short_number
 from dc2.errors import printable
 
-__all__ = ["cluster_lines", "fact_lines", "print_json", "print_lines", "size_in_words", "tell"]
+__all__ = [
+    "ClusterSizes",
+    "cluster_lines",
+    "fact_lines",
+    "print_json",
+    "print_lines",
+    "size_in_words",
+    "tell",
+]
 
 CLUSTERS_SHOWN = 20
 BAR_WIDTH = 30
+
+
+@dataclass(frozen=True)
+class ClusterSizes:
+    """Rows of each cluster, and of none.
+
+    Attributes
+    ----------
+    sizes : sequence of float
+        Rows of each cluster.
+    noise : float or None
+        Rows that are in no cluster; None where no noise was asked for.
+    """
+
+    sizes: Sequence[float]
+    noise: float | None = None
+
+    @property
+    def total(self) -> float:
+        """All rows."""
+        return sum(self.sizes) + (self.noise or 0)
+
+    def by_label(self) -> list[tuple[int, float]]:
+        """Return labels and their rows, noise last."""
+        return [*enumerate(self.sizes), *([] if self.noise is None else [(-1, self.noise)])]
 
 
 def tell(
@@ -26,7 +60,7 @@ def tell(
     seconds: Mapping[str, float],
     files: Mapping[str, Path],
     as_json: bool,
-    sizes: Sequence[float] | None = None,
+    sizes: ClusterSizes | None = None,
 ) -> None:
     """Print what was done.
 
@@ -44,12 +78,14 @@ def tell(
         What was written.
     as_json : bool
         Whether a machine asks.
-    sizes : sequence of float, optional
+    sizes : ClusterSizes, optional
         Rows of each cluster.
     """
     peak = _peak_memory_bytes()
     if as_json:
-        clusters = [{"label": label, "rows": size} for label, size in enumerate(sizes or ())]
+        clusters = (
+            [] if sizes is None else [{"label": label, "rows": size} for label, size in sizes.by_label()]
+        )
         print_json(
             {
                 **machine,
@@ -81,26 +117,32 @@ def print_lines(lines: Sequence[str]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def cluster_lines(sizes: Sequence[float]) -> list[str]:
-    """Return a line per cluster: its number, its rows, its share as a bar.
+def cluster_lines(sizes: ClusterSizes) -> list[str]:
+    """Return a line per cluster: its number, its rows, its share as a bar; and one for rows in none.
 
     Examples
     --------
-    >>> for line in cluster_lines([80, 20]):
+    >>> for line in cluster_lines(ClusterSizes([70, 20], noise=10)):
     ...     print(line)
     [bold]  cluster            rows   share[/]
-      0                    80   80.0%  [cyan]████████████████████████[/]
+      0                    70   70.0%  [cyan]█████████████████████[/]
       1                    20   20.0%  [cyan]██████[/]
+      none                 10   10.0%  [dim]███[/]
     """
-    total = sum(sizes) or 1
     lines = ["[bold]  cluster            rows   share[/]"]
-    for number, size in list(enumerate(sizes))[:CLUSTERS_SHOWN]:
-        share = size / total
-        bar = "█" * max(1, round(BAR_WIDTH * share))
-        lines.append(f"  {number:<7} {size:>15,.0f} {share:>7.1%}  [cyan]{bar}[/]")
-    if len(sizes) > CLUSTERS_SHOWN:
-        lines.append(f"  and {len(sizes) - CLUSTERS_SHOWN} more clusters")
+    total = sizes.total or 1
+    for number, size in list(enumerate(sizes.sizes))[:CLUSTERS_SHOWN]:
+        lines.append(_size_line(str(number), size, size / total, "cyan"))
+    if len(sizes.sizes) > CLUSTERS_SHOWN:
+        lines.append(f"  and {len(sizes.sizes) - CLUSTERS_SHOWN} more clusters")
+    if sizes.noise is not None:
+        lines.append(_size_line("none", sizes.noise, sizes.noise / total, "dim"))
     return lines
+
+
+def _size_line(name: str, size: float, share: float, look: str) -> str:
+    bar = "█" * max(1, round(BAR_WIDTH * share))
+    return f"  {name:<7} {size:>15,.0f} {share:>7.1%}  [{look}]{bar}[/]"
 
 
 def fact_lines(facts: Mapping[str, str]) -> list[str]:

@@ -6,7 +6,6 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -15,18 +14,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer
+from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.membership import Membership
+from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
-from dc2.communities import CommunityResult, Verdict
+from dc2.cluster.tells import TellsOfClusters
+from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.compress import near
-from dc2.compress.populate import Lookup, looked_up, populated
+from dc2.compress.outliers import OutlierScores, outlier_scores_of
+from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Spectrum, Wish
+from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError, ParameterError
-from dc2.estimators.columns import KnowsItsColumns
+from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
+from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
 from dc2.model_file import SaveMixin
@@ -34,13 +37,16 @@ from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.paths import check_not_among
+from dc2.tables import PreparedSource, TablePreparer
 
 __all__ = ["SignatureClusterer"]
 
 Value = TypeVar("Value")
+FEWEST_TO_JUDGE = 50  # signatures, to say that a number of clusters does not show
 
 
 class SignatureClusterer(
+    TellsOfClusters,
     SaveMixin,
     KnowsItsColumns,
     ClassNamePrefixFeaturesOutMixin,
@@ -77,7 +83,9 @@ class SignatureClusterer(
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
         """
-        return self._keep(fit_rows(self._plan(), X, sample_weight))
+        record = fit_rows(self._plan(), X, sample_weight)
+        _say_what_does_not_show(record)
+        return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
@@ -95,7 +103,9 @@ class SignatureClusterer(
         """
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
-        return self._keep(fit_signatures(self._plan(), signatures))
+        record = fit_signatures(self._plan(), signatures)
+        _say_what_does_not_show(record)
+        return self._keep(record)
 
     def _keep(self, record: ClusterRecord) -> Self:
         """Take a finished record over, and say so where there are fewer clusters in it than were wanted."""
@@ -132,14 +142,12 @@ class SignatureClusterer(
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection a
-            lazy Dask array with the same chunks.
+            -1 for rows that are in no cluster, where noise was asked for. For a source that is not in memory, an
+            iterator of such arrays, block by block; for a Dask collection a lazy Dask array with the same chunks.
         """
         check_is_fitted(self)
-        record = self._record
-        return populated(
-            self._source(X), record.router, record.of_id(record.conquest.labels), RunOptions.of(self)
-        )
+        source = self._source(X)
+        return answered(source, self._labels_of(source), lambda: np.empty(0, np.int32), RunOptions.of(self))
 
     def predict_to(
         self,
@@ -189,13 +197,31 @@ class SignatureClusterer(
             The rows.
         """
         check_is_fitted(self)
-        source, record = self._source(X), self._record
-        lookup = Lookup(record.router, record.of_id(record.conquest.labels), source.feature_names)
+        source = self._source(X)
+        labels_of = self._labels_of(source)
 
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
-            return lookup(block), block.extra
+            return labels_of(block), block.extra
 
         return engine_for(source, RunOptions.of(self)).map(label, source, stage="populate")
+
+    def _labels_of(self, source: Source) -> Callable[[Block], NDArray[np.int32]]:
+        """Return what labels the rows of a block."""
+        record = self._record
+        lookup = Lookup(record.router, record.of_id(record.signature_labels), source.feature_names)
+        if record.outliers is None or record.outliers.threshold is None:
+            return lookup
+        return LabelsWithNoise(lookup, self._scores_of(record.outliers), record.outliers)
+
+    def _scores_of(self, outliers: Outliers) -> OutlierScores:
+        """Return what scores the rows of a block."""
+        record = self._record
+        return outlier_scores_of(
+            near(record.router, usable_threads(self.n_jobs)),
+            record.of_id(record.signatures.weights),
+            record.of_id(record.signatures.spread),
+            outliers.typical,
+        )
 
     def predict_proba(self, X: Any) -> Any:
         """Return how much each row belongs to each cluster: shares among its five nearest signatures.
@@ -203,6 +229,10 @@ class SignatureClusterer(
         Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from those at its border; they
         are not calibrated probabilities, and at a border the largest may differ from `predict`, which goes by the
         nearest signature alone.
+
+        A row's shares add up to 1. Where noise was asked for they may add up to less, and the rest means "none": those
+        of a row whose outlier score s is above the threshold t are multiplied by (1 - s) / (1 - t), and clusters that
+        are too small have none.
 
         Parameters
         ----------
@@ -239,29 +269,65 @@ class SignatureClusterer(
             )
         answer = Membership(
             router=near(record.router, usable_threads(self.n_jobs)),
-            label_of_id=record.of_id(record.conquest.labels),
+            label_of_id=record.of_id(record.signature_labels if shares else record.conquest.labels),
             n_clusters=record.conquest.n_clusters,
             shares=shares,
+            belongs=self._belonging() if shares else None,
         )
         return answered(source, answer, lambda: np.empty((0, answer.n_clusters)), RunOptions.of(self))
+
+    def _belonging(self) -> Belonging | None:
+        outliers = self._record.outliers
+        if outliers is None or outliers.threshold is None:
+            return None
+        return Belonging(self._scores_of(outliers), outliers)
+
+    def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
+        preparer = self._record.preparer
+        prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
+        return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
 
     # --- what is fitted -----------------------------------------------------------------------------------------
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of columns seen in fit."""
+        return self._columns_in.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns seen in fit, where they have names."""
+        return self._columns_in.feature_names_in
+
+    @property
+    def _columns_in(self) -> Columns:
+        record = self._fitted()
+        return record.columns if record.preparer is None else record.preparer.columns_
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of the signatures: those of the rows, or what a table was prepared to."""
+        return self._fitted().columns.names
+
+    @property
+    def preparer_(self) -> TablePreparer:
+        """What made numbers of the table; its ``decisions_`` say how."""
+        return _there(self._fitted().preparer, "preparer_", "where a table was prepared")
+
+    @property
     def labels_(self) -> NDArray[np.int32]:
-        """The cluster of each training row."""
+        """The cluster of each training row, -1 for noise."""
         record = self._fitted()
         if record.ids is None:
             raise AttributeError(
                 "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
                 "predict_to(source, path) to write the label of each row."
             )
-        labels: NDArray[np.int32] = looked_up(record.of_id(record.conquest.labels), record.ids)
-        return labels
+        return record.labels_of_rows(record.conquest.labels)
 
     @property
     def n_clusters_(self) -> int:
-        """The number of clusters found."""
+        """The number of clusters found, before any are marked as noise."""
         return self._fitted().conquest.n_clusters
 
     @property
@@ -271,8 +337,14 @@ class SignatureClusterer(
 
     @property
     def signature_labels_(self) -> NDArray[np.int32]:
-        """The cluster of each signature."""
-        return self._fitted().conquest.labels
+        """The cluster of each signature, -1 where clusters that are too small are noise."""
+        return self._fitted().signature_labels
+
+    @property
+    def noise_weights_(self) -> NDArray[np.float64]:
+        """The rows fitted that are labelled -1, or their weight, of each signature."""
+        noise = self._fitted().noise_of_signatures
+        return _there(noise, "noise_weights_", "where noise or min_cluster_share was asked for")
 
     @property
     def router_(self) -> Any:
@@ -339,6 +411,12 @@ class SignatureClusterer(
         return self._communities("layer_").chosen_layer
 
     @property
+    def partitions_(self) -> dict[int, NDArray[np.int32]]:
+        """Clusters of the signatures by their number, for each number that was looked at, fewest first."""
+        found = self._communities("partitions_")
+        return partitions_by_number(found, self._fitted().signatures.weights)
+
+    @property
     def cluster_tree_(self) -> list[NDArray[np.int32]]:
         """For each layer but the last, the cluster of the next layer that each of its clusters lies in."""
         return list(self._communities("cluster_tree_").cluster_tree)
@@ -354,6 +432,20 @@ class SignatureClusterer(
         return self._communities("verdict_").verdict
 
     @property
+    def stability_(self) -> NDArray[np.float64]:
+        """How much of each cluster comes back, 0 to 1, when signatures are resampled and conquered anew.
+
+        The mean over ten resamplings of the likeness (Jaccard's index, by rows) to the most similar new cluster. It is
+        found when it is first asked for, from the signatures alone.
+        """
+        return self._found_stability().per_cluster
+
+    @property
+    def overall_stability_(self) -> float:
+        """The mean of `stability_`, clusters counting by their rows."""
+        return self._found_stability().overall
+
+    @property
     def wish_(self) -> Wish:
         """The number of clusters that was asked for last."""
         return self._fitted().wish
@@ -362,6 +454,10 @@ class SignatureClusterer(
     def _n_features_out(self) -> int:
         spectrum = self._record.conquest.spectrum
         return self.n_clusters_ if spectrum is None else int(spectrum.embedding.shape[1])
+
+    def _found_stability(self) -> Stability:
+        record = self._fitted()
+        return self._once("stability", lambda: stability_of(self._plan(), record))
 
     def _fitted(self) -> ClusterRecord:
         if not hasattr(self, "_record"):
@@ -377,8 +473,9 @@ class SignatureClusterer(
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
         state = dict(super().__getstate__())  # a copy: this one is the object's own
+        state.pop("_found_later", None)
         if "_record" in state:
-            state["_record"] = replace(state["_record"], ids=None)
+            state["_record"] = state["_record"].without_rows()
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -401,3 +498,21 @@ def _there(value: Value | None, name: str, when: str) -> Value:
     if value is None:
         raise AttributeError(f"{name} is there only {when}.")
     return value
+
+
+def _say_what_does_not_show(record: ClusterRecord) -> None:
+    """Warn where a number of clusters that was given does not show in the data.
+
+    Before the record is kept: whoever makes warnings errors has the model as it was.
+    """
+    found, k = record.conquest.communities, record.conquest.n_clusters
+    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+        return
+    if k > 1 and not found.verdict.shows(k):
+        warnings.warn(
+            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
+            f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
+            f"leave n_clusters at 'auto'.",
+            ClustersDoNotShowWarning,
+            stacklevel=3,
+        )

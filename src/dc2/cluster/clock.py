@@ -42,6 +42,9 @@ class StageClock:
     def stop(self) -> None:
         """End the last stage."""
         self._switch(None)
+        close = getattr(self._told, "close", None)
+        if close is not None:
+            close()
 
     def _switch(self, stage: str | None) -> None:
         now = time.perf_counter()

@@ -6,21 +6,25 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.compressing import checked_plan, compress_by
 from dc2.cluster.fit import ClusterPlan, Compress, with_layer
+from dc2.cluster.noise import NoisePlan, Outliers
 from dc2.compress import Compressor
 from dc2.compress.auto import compress_automatically
-from dc2.compress.populate import looked_up
+from dc2.compress.outliers import NegativeScores
 from dc2.conquer import SpectralConqueror, Wish
 from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
-from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
+from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, answered
 from dc2.errors import ParameterError
 from dc2.kernels import similarity_recipe
 from dc2.model_file import saved_model
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
+from dc2.tables import TablePreparer
+from dc2.tables.opening import Preparation
 
 __all__ = ["DC2Clustering"]
 
@@ -49,6 +53,19 @@ class DC2Clustering(SignatureClusterer):
         With "cosine" only the direction of a row counts, as suits embeddings. A row of zeros has none and is refused.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
+    prepare : "auto", TablePreparer or None, default="auto"
+        What becomes of tables with words, dates or blanks. "auto" prepares a data frame, a file or a dataset if a
+        column is not numeric or has blanks, says once what it did with each column, and leaves numbers as they are;
+        arrays are never prepared. A `TablePreparer` prepares every table by its parameters. None refuses what is not
+        numbers. Where a table is prepared, `scale` must be None, and new rows need the columns by name.
+    noise : float, default=0.0
+        Share of the rows, by weight, that belong to no cluster: at most so many are labelled -1, those with the highest
+        outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label, so that
+        ties may leave fewer; without ties the share is exact. From 0 up to, but not including, 1. Rows that are not
+        in memory are read once more for it; 0 costs nothing and labels no row -1.
+    min_cluster_share : float or None, default=None
+        Clusters with less than this share of the weight are labelled -1 as well, besides `noise`; the largest never
+        is. ``n_clusters_`` counts them still.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor()``. What it shares with this class is set here.
     n_jobs : int, optional
@@ -61,14 +78,18 @@ class DC2Clustering(SignatureClusterer):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_rows,), int32
-        The cluster of each training row; for rows in memory only. Cluster 0 is the heaviest.
+        The cluster of each training row; for rows in memory only. Cluster 0 is the heaviest; -1 is noise.
+    outlier_scores_ : ndarray of shape (n_rows,), float64
+        The outlier score of each training row; for rows in memory only.
+    noise_threshold_ : float
+        Rows with a higher outlier score are noise; there only with `noise` above 0.
     n_clusters_ : int
-        The number of clusters found.
+        The number of clusters found, before any are marked as noise.
     layers_ : list of ndarray of shape (n_signatures,), int32
         Every partition that persists, finest first; each cluster of one lies within one of the next. ``labels_`` comes
         from one of them, number ``layer_``.
@@ -79,9 +100,11 @@ class DC2Clustering(SignatureClusterer):
     signatures_ : Signatures
         Points, weights and spread.
     signature_labels_ : ndarray of shape (n_signatures,), int32
-        The cluster of each signature.
+        The cluster of each signature; -1 only by `min_cluster_share`.
     similarity_ : TieSimilarity
         The graph: ``similarity_.matrix()`` is sparse.
+    preparer_ : TablePreparer
+        What made numbers of a table of mixed columns; there only where one was prepared.
     distortion_ : float
         Mean squared distance of a row to its signature.
     stage_seconds_ : dict
@@ -115,6 +138,13 @@ class DC2Clustering(SignatureClusterer):
 
     >>> DC2Clustering().fit_predict([[1.0, 2.0]] * 3).tolist()
     [0, 0, 0]
+
+    Of a hundred rows and a stray one, the stray one belongs to no cluster:
+
+    >>> rows = [[x, y] for x in range(10) for y in range(10)] + [[50, 50]]
+    >>> model = DC2Clustering(noise=0.01, random_state=0).fit(rows)
+    >>> model.labels_[-1], (model.labels_ == -1).sum(), model.predict([[-20, 5]])[0]
+    (np.int32(-1), np.int64(1), np.int32(-1))
     """
 
     def __init__(
@@ -125,6 +155,9 @@ class DC2Clustering(SignatureClusterer):
         similarity: Any = "ties",
         metric: Literal["euclidean", "cosine"] = "euclidean",
         scale: Literal["standard", "robust"] | None = None,
+        prepare: Literal["auto"] | TablePreparer | None = "auto",
+        noise: float = 0.0,
+        min_cluster_share: float | None = None,
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
@@ -137,6 +170,9 @@ class DC2Clustering(SignatureClusterer):
         self.similarity = similarity
         self.metric = metric
         self.scale = scale
+        self.prepare = prepare
+        self.noise = noise
+        self.min_cluster_share = min_cluster_share
         self.compressor = compressor
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
@@ -149,6 +185,12 @@ class DC2Clustering(SignatureClusterer):
         compress, one_tree = self._compress(wish)
         similarity = similarity_recipe(self.similarity)
         check_has_rows_to_tie(similarity, one_tree)
+        noise = NoisePlan.of(self.noise, self.min_cluster_share)
+        if noise.share and not one_tree:
+            raise ParameterError(
+                f"noise={self.noise!r} needs one tree over all rows, but divide='sampling' makes one per partition. "
+                "Use divide='projection'."
+            )
         return ClusterPlan(
             owner=type(self).__name__,
             compress=compress,
@@ -157,6 +199,8 @@ class DC2Clustering(SignatureClusterer):
             wish=wish,
             options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
+            noise=noise if one_tree else None,
+            preparation=Preparation.of(self.prepare, self.scale),
         )
 
     def _compress(self, wish: Wish) -> tuple[Compress, bool]:
@@ -165,6 +209,69 @@ class DC2Clustering(SignatureClusterer):
             check_enough_signatures(self.n_signatures, wish)
         plan = checked_plan(self)
         return (compress_automatically(plan, wish.low) if automatic else compress_by(plan)), plan.one_tree
+
+    def outlier_scores(self, X: Any) -> Any:
+        """Return how far out each row lies: 0 to 1, higher is farther.
+
+        The distance of a row to its neighbourhood, the rows of its nearest signatures, is compared with that of a
+        typical row: 1/3 is typical, 1/2 twice as far, 2/3 four times. Scores depend on the signatures only: not on
+        clusters, and not on the other rows of X.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection a
+            lazy Dask array with the same chunks.
+        """
+        check_is_fitted(self)
+        return self._scored(X, self._scores_of(self._outliers()))
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the negative of `outlier_scores`: the higher, the more ordinary, as scikit-learn's detectors have it.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+        """
+        check_is_fitted(self)
+        return self._scored(X, NegativeScores(self._scores_of(self._outliers())))
+
+    def _scored(self, X: Any, answer: Any) -> Any:
+        return answered(self._source(X), answer, lambda: np.empty(0), RunOptions.of(self))
+
+    def _outliers(self) -> Outliers:
+        outliers = self._fitted().outliers
+        if outliers is None:
+            raise ParameterError(
+                "outlier scores need one tree over all rows, but divide='sampling' made one per partition. Fit with "
+                "divide='projection'."
+            )
+        return outliers
+
+    @property
+    def outlier_scores_(self) -> NDArray[np.float64]:
+        """The outlier score of each training row."""
+        scores = self._fitted().scores
+        if scores is None:
+            raise AttributeError(
+                "outlier_scores_ is kept for rows in memory only, and not in saved or pickled models. Use "
+                "outlier_scores(X)."
+            )
+        return scores
+
+    @property
+    def noise_threshold_(self) -> float:
+        """The outlier score above which a row is noise."""
+        outliers = self._fitted().outliers
+        if outliers is None or outliers.threshold is None:
+            raise AttributeError("noise_threshold_ is there only with noise above 0.")
+        return outliers.threshold
 
     def recluster(
         self,
@@ -202,10 +309,7 @@ class DC2Clustering(SignatureClusterer):
         """
         record = self._fitted()
         labels = self.layers_[self._checked_layer(layer)]
-        if record.ids is None:
-            return labels
-        of_rows: NDArray[np.int32] = looked_up(record.of_id(labels), record.ids)
-        return of_rows
+        return record.marked(labels) if record.ids is None else record.labels_of_rows(labels)
 
     def _checked_layer(self, layer: Any) -> int:
         number, there = check_integer("layer", layer, low=0), len(self.layers_)

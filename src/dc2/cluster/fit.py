@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.random import SeedSequence
 
 from dc2.cluster.clock import StageClock
+from dc2.cluster.members import member_rows
+from dc2.cluster.noise import NoisePlan, Outliers
+from dc2.cluster.noise_threshold import outliers_of
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import choose_layer
 from dc2.compress.compress import Compression, near
 from dc2.compress.lookup import nearest_points, signature_router
 from dc2.compress.near_rows import near_rows
+from dc2.compress.outliers import outlier_scores_of
 from dc2.compress.signatures import Signatures
 from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
+from dc2.conquer.stability import Stability, stability
 from dc2.engines import Engine, RunOptions, engine_for
 from dc2.engines.answers import in_form_of
 from dc2.engines.threads import usable_threads
-from dc2.errors import InputError
-from dc2.estimators.columns import Columns, fitted_source
+from dc2.errors import InputError, MissingValuesError, ParameterError
+from dc2.estimators.columns import Columns
 from dc2.kernels.nodes import NearRows, Nodes, nodes_at
 from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
+from dc2.tables.opening import OpenedRows, Preparation
 
-__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "with_layer"]
+__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "stability_of", "with_layer"]
 
 Compress = Callable[[Source, Engine, SeedSequence, int], Compression]
 
@@ -47,6 +53,10 @@ class ClusterPlan:
     wish : Wish
     options : RunOptions
     seeds : SeedSequence
+    noise : NoisePlan or None
+        How much is noise; None where rows are not scored.
+    preparation : Preparation
+        What becomes of tables that are not all numbers.
     """
 
     owner: str
@@ -56,6 +66,8 @@ class ClusterPlan:
     wish: Wish
     options: RunOptions
     seeds: SeedSequence
+    noise: NoisePlan | None = None
+    preparation: Preparation = field(default_factory=Preparation)
 
     def conqueror_of(self, similarity: Any) -> Any:
         """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
@@ -64,7 +76,19 @@ class ClusterPlan:
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
-    source, columns = fitted_source(X, sample_weight, plan.owner)
+    opened = plan.preparation.opened(X, sample_weight, plan.owner)
+    try:
+        return _fit_opened(plan, opened)
+    except MissingValuesError:
+        # Only who reads all rows knows that none is blank; blanks show before anything is conquered.
+        prepared = None if opened.preparer else plan.preparation.with_blanks(X, sample_weight)
+        if prepared is None:
+            raise
+        return _fit_opened(plan, prepared)
+
+
+def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
+    source = opened.source
     _check_enough(source.n_rows, plan.wish)
     compress_seeds, *conquer_seeds = _spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
@@ -78,10 +102,14 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     clock.enter("conquer")
     nodes = _nodes_of(compression, threads)
     similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+
+    outliers, scores = None, None
+    if plan.noise is not None:
+        outliers, scores = outliers_of(plan.noise, source, engine, compression, threads)
     clock.stop()
 
     return ClusterRecord(
-        columns=columns,
+        columns=opened.columns,
         n_rows=compression.n_rows,
         router=compression.router,
         signature_of_id=None,
@@ -91,13 +119,22 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         conquest=conquest,
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
+        outliers=outliers,
+        preparer=opened.preparer,
         ids=in_form_of(source, compression.ids),
+        scores=scores,
+        members=member_rows(compression, similarity),
     )
 
 
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     """Conquer signatures that were compressed elsewhere."""
     _check_enough(len(signatures), plan.wish)
+    if plan.noise is not None and plan.noise.share:
+        raise ParameterError(
+            f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
+            "fit the rows."
+        )
     compress_seeds, *conquer_seeds = _spawned(plan.seeds)
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
 
@@ -108,6 +145,11 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
     nodes = nodes_at(signatures.points, signatures.weights, near_signatures, are_rows=True)
     similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    outliers = None
+    if plan.noise is not None:
+        weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
+        typical = outlier_scores_of(router, weights, spread).typical
+        outliers = Outliers(typical, plan.noise.min_cluster_share)
     return ClusterRecord(
         columns=Columns(signatures.points.shape[1]),
         n_rows=len(signatures),
@@ -118,6 +160,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         wish=plan.wish,
         conquest=conquest,
         seed=dict(plan.seeds.state),
+        outliers=outliers,
     )
 
 
@@ -132,6 +175,16 @@ def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: W
     else:
         conquest = conqueror.reconquer(before, similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
     return replace(record, similarity=similarity, wish=wish, conquest=conquest)
+
+
+def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
+    """Return how much of each cluster comes back when the signatures are resampled and conquered anew."""
+    *_, assign_seeds = _spawned(SeedSequence(**record.seed))
+    similarity, found = record.similarity, record.conquest
+    nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
+    conqueror = plan.conqueror_of(similarity)
+    anew = conqueror.anew(found, similarity, nodes, assign_seeds, plan.options.n_jobs)
+    return stability(found.labels, anew, nodes.masses)
 
 
 def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:

@@ -17,8 +17,9 @@ from sklearn.neighbors import NearestNeighbors
 from dc2.cluster.fit import Compress
 from dc2.cluster.rasp import RASP
 from dc2.compress.compress import Compression
-from dc2.compress.plan import SAMPLED_PER_SIGNATURE
+from dc2.compress.plan import sampled_rows
 from dc2.compress.sample import Sample
+from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.engines.base import Engine
 from dc2.errors import InputError, InputTypeError
@@ -36,7 +37,7 @@ class CentreRouter:
     """Sends a row to the nearest of all centres."""
 
     centres: NDArray[Any]
-    scaling: None = None
+    scaling: Scaling | None = None  # of values whose squares are no numbers
     shortlist: bool = True  # it needs none: it looks at all centres
 
     def in_words(self) -> str:
@@ -53,7 +54,7 @@ class CentreRouter:
     ) -> NDArray[np.int32]:
         """Return the nearest centre of each row."""
         raise_if_not_finite(X, names, start)
-        nearest, _ = pairwise_distances_argmin_min(X.astype(self.centres.dtype, copy=False), self.centres)
+        nearest, _ = pairwise_distances_argmin_min(self._taken(X), self.centres)
         ids: NDArray[np.int32] = nearest.astype(np.int32)
         return ids
 
@@ -61,8 +62,16 @@ class CentreRouter:
         """Return the few nearest centres of each row and their squared distances, nearest first."""
         few = min(few, len(self.centres))
         search = NearestNeighbors(n_neighbors=few, algorithm="brute").fit(self.centres)
-        distances, ids = search.kneighbors(X.astype(self.centres.dtype, copy=False))
+        distances, ids = search.kneighbors(self._taken(X))
         return ids.astype(np.int32), distances**2
+
+    def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
+        X = X.astype(self.centres.dtype, copy=False)
+        X = X if self.scaling is None else self.scaling.apply(X)
+        # Rows may be so far off that their squares are no numbers; where all centres are on one side, less far will do.
+        largest = np.finfo(X.dtype).max ** 0.5 / (8 * X.shape[1])
+        clipped: NDArray[Any] = np.clip(X, -largest, largest)
+        return clipped
 
 
 @saved_model
@@ -91,7 +100,7 @@ class KASP(RASP):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -133,20 +142,22 @@ def compress_by_kmeans(source: Source, engine: Engine, seeds: SeedSequence, n_ce
     raise_if_not_finite(block.X, source.feature_names)
     weights = np.ones(len(block.X)) if block.weights is None else block.weights
     kept = np.flatnonzero(weights > 0)
-    X = block.X if len(kept) == len(weights) else block.X[kept]
+    scaling = learn_scaling(None, "euclidean", block.X[kept], None)
+    rows = block.X if scaling is None else scaling.apply(block.X)
+    X = rows if len(kept) == len(weights) else rows[kept]
     distinct = np.unique(X, axis=0) if len(X) <= TWO_STAGES_ABOVE else X
     few = len(distinct) <= n_centres
     centres = distinct if few else kmeans_centres(X, weights[kept], n_centres, seeds)
-    router = CentreRouter(centres)
+    router = CentreRouter(centres, scaling)
     ids = np.concatenate(list(engine.map(lambda block: router.assign(block.X), source, stage="compress")))
-    signatures = means_of(block.X, weights, ids, centres)
+    signatures = means_of(rows, weights, ids, centres)
     sample = _every_few(X, None if block.weights is None else weights[kept], n_centres, len(ids))
     return Compression(router, signatures, len(ids), ids, sample)
 
 
 def _every_few(X: NDArray[Any], weights: NDArray[np.float64] | None, n_centres: int, n_rows: int) -> Sample:
     """Return rows taken at even steps, as many for each centre as a sample has."""
-    rows = np.arange(0, len(X), -(-len(X) // (SAMPLED_PER_SIGNATURE * n_centres)))
+    rows = np.arange(0, len(X), -(-len(X) // sampled_rows(n_centres)))
     total = float(len(X) if weights is None else weights.sum())
     return Sample(rows, X[rows], None if weights is None else weights[rows], n_rows, total)
 

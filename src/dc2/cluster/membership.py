@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,21 +26,29 @@ class Membership:
     router : Router
         With shortlists.
     label_of_id : ndarray of shape (n_ids,), int32
+        -1 where a signature is in no cluster.
     n_clusters : int
     shares : bool
         Whether the ties of a row are divided by their sum.
+    belongs : callable or None
+        From a block to how much each row belongs to any cluster, 0 to 1; None where all do.
     """
 
     router: Any
     label_of_id: NDArray[np.int32]
     n_clusters: int
     shares: bool
+    belongs: Callable[[Block], NDArray[np.float64]] | None = None
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
         ids, squared = self.router.nearest_few(block.where_they_lie, TIES)
         weights = tie_weights(squared)
-        ties = np.zeros((len(ids), self.n_clusters))
+        ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, is that of no cluster
         for k in range(ids.shape[1]):
             ties[np.arange(len(ids)), self.label_of_id[ids[:, k]]] += weights[:, k]
-        return ties / ties.sum(axis=1, keepdims=True) if self.shares else ties
+        if self.shares:
+            ties /= ties.sum(axis=1, keepdims=True)
+        if self.belongs is not None:
+            ties *= self.belongs(block)[:, None]
+        return np.ascontiguousarray(ties[:, :-1])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.cluster.noise import Outliers
+from dc2.compress.populate import looked_up, with_noise
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Conquest, Wish
 from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.model_file import saved_record
+from dc2.random import is_seed_state
+from dc2.tables import TablePreparer
 
 __all__ = ["ClusterRecord"]
 
@@ -42,8 +46,16 @@ class ClusterRecord:
         State of the seed sequence, in plain numbers.
     stage_seconds : dict or None
         Seconds of each stage; None where no rows were compressed here.
+    outliers : Outliers or None
+        What is known of rows that lie far out; None where rows are not scored.
+    preparer : TablePreparer or None
+        What made the rows numbers, where they were a table of mixed columns.
     ids : ndarray of shape (n_rows,), int32, or None
         What the router gave for each row, where rows are in memory. It is not saved.
+    scores : ndarray of shape (n_rows,), float64, or None
+        The outlier score of each row, where rows are in memory and scored. It is not saved.
+    members : ndarray of shape (n_signatures, n_features) or None
+        A row of each signature, as it was clustered, where rows were seen. It is not saved: files hold averages.
     """
 
     columns: Columns
@@ -56,7 +68,11 @@ class ClusterRecord:
     conquest: Conquest
     seed: dict[str, Any]
     stage_seconds: dict[str, float] | None = None
+    outliers: Outliers | None = None
+    preparer: TablePreparer | None = None
     ids: NDArray[np.int32] | None = None
+    scores: NDArray[np.float64] | None = None
+    members: NDArray[Any] | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
@@ -66,7 +82,7 @@ class ClusterRecord:
         is_sound = (
             type(self.n_rows) is int
             and self.n_rows > 0
-            and isinstance(self.seed, dict)
+            and is_seed_state(self.seed)
             and isinstance(self.wish, Wish)
             and isinstance(self.conquest, Conquest)
             and isinstance(self.signatures, Signatures)
@@ -79,6 +95,9 @@ class ClusterRecord:
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
+            and (self.outliers is None or isinstance(self.outliers, Outliers))
+            and (self.preparer is None or _makes(self.preparer, self.columns))
+            and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
@@ -89,11 +108,60 @@ class ClusterRecord:
         """Return something that is known of each signature for each number that the router gives."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
 
+    def without_rows(self) -> ClusterRecord:
+        """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
+        return replace(self, ids=None, scores=None, members=None)
+
+    def _holds(self, noise: NDArray[np.float64]) -> bool:
+        """Return whether no signature has more noise than rows."""
+        weights = self.signatures.weights
+        return noise.shape == weights.shape and bool((noise <= weights).all())
+
+    @property
+    def noise_weights(self) -> NDArray[np.float64] | None:
+        """The weight of the rows fitted that are noise by their score, for each number that the router gives."""
+        return None if self.outliers is None else self.outliers.noise_weights
+
+    def marked(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return clusters of signatures with -1 for those of clusters that are too small; the largest never is."""
+        if self.outliers is None or not self.outliers.min_cluster_share:
+            return labels
+        sizes = np.bincount(labels, self.signatures.weights)
+        small = sizes < self.outliers.min_cluster_share * sizes.sum()
+        small[sizes.argmax()] = False
+        return np.where(small[labels], np.int32(-1), labels)
+
+    @property
+    def signature_labels(self) -> NDArray[np.int32]:
+        """The cluster of each signature, -1 where it is too small."""
+        return self.marked(self.conquest.labels)
+
+    @property
+    def noise_of_signatures(self) -> NDArray[np.float64] | None:
+        """The weight of the rows fitted that are labelled -1, of each signature; None where no noise was asked for."""
+        outliers = self.outliers
+        if outliers is None or (outliers.noise_weights is None and not outliers.min_cluster_share):
+            return None
+        noise = np.zeros(len(self.signatures)) if outliers.noise_weights is None else outliers.noise_weights
+        return np.where(self.signature_labels < 0, self.signatures.weights, noise)
+
+    def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""
+        assert self.ids is not None
+        of_rows: NDArray[np.int32] = looked_up(self.of_id(self.marked(labels)), self.ids)
+        if self.outliers is not None and self.outliers.threshold is not None and self.scores is not None:
+            of_rows = with_noise(of_rows, self.outliers.is_noise(self.scores))
+        return of_rows
+
     @property
     def similarity_in_use(self) -> Any:
         """The similarity as it was conquered."""
         spectrum = self.conquest.spectrum
         return self.similarity if spectrum is None else self.similarity.at(spectrum.bandwidth)
+
+
+def _makes(preparer: Any, columns: Columns) -> bool:
+    return isinstance(preparer, TablePreparer) and tuple(preparer.get_feature_names_out()) == columns.names
 
 
 def _are_seconds(stages: Any) -> bool:

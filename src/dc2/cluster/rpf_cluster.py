@@ -56,7 +56,7 @@ class RPFCluster(SignatureClusterer):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------

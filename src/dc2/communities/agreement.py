@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 from dc2 import core
 from dc2.communities.graph import TieGraph, reweighted
 
-RESAMPLES = 2
+_RESAMPLED_NODES = 8000
+_FEWEST, _MOST = 2, 6
 _STEPS = 16  # whole numbers stand for weights of 1/16
 # The weights of a Bayesian bootstrap are exponential: here at 256 even quantiles.
 _EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
+
+
+def resamples(n_nodes: int) -> int:
+    """Return how many resamples to take: the fewer the nodes, the more is up to chance, and the less they cost."""
+    return min(max(round(_RESAMPLED_NODES / n_nodes), _FEWEST), _MOST)
 
 
 def resampled(graph: TieGraph, seed: int) -> TieGraph:
@@ -23,8 +29,14 @@ def resampled(graph: TieGraph, seed: int) -> TieGraph:
     nodes this is one draw for each row. Where a node stands for many rows, separate draws would average out, and any
     arbitrary cut between nodes would seem to be as sure as the nodes are many.
     """
-    drawn = _EXPONENTIAL[(core.hash_rows(seed, 0, graph.n_nodes) >> np.uint64(56)).astype(np.intp)]
-    return reweighted(graph, drawn[graph.near[:, 0]])
+    return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
+
+
+def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
+    """Return the weights of a Bayesian bootstrap: whole numbers, 16 on average, drawn by hash."""
+    places = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
+    drawn: NDArray[np.float64] = _EXPONENTIAL[places]
+    return drawn
 
 
 def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.agreement import RESAMPLES, agreement, resampled
+from dc2.communities.agreement import agreement, resampled, resamples
 from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.valleys import Valleys
@@ -21,12 +21,18 @@ from dc2.communities.wish import Wish
 # Resamples of a cloud agree to about this much on how to cut it.
 CHANCE = 0.75
 # What agreement and valleys must come to together.
-LEAST_EVIDENCE = 0.35
+LEAST_EVIDENCE = 0.3
+# A cloud of d dimensions has plateaus of about (1 + 1/d)/k: at most 2/k.
+CLOUD = 2.0
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
-POWER = 0.8
+POWER = 0.65
 # What the score must reach for more than one cluster.
 BAR = 0.15
 LOOKS = 3
+# Plateaus that are looked at together, side by side in threads.
+TOGETHER = 4
+# How much may speak for a layer at least, in terms of the best plateau.
+LAYER_SHARE = 0.9
 # What lies beyond an end of the profile, in the logarithm of resolutions.
 END = 0.25
 
@@ -64,7 +70,7 @@ class Candidate:
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where resamples agree most.
+        Where in the profile its partition is: where most speaks for it.
     agreement : float
         There.
     depth : float
@@ -134,6 +140,10 @@ class Evidence:
             self.crossings[place] = crossing
         return float(self.depths[place]), float(self.crossings[place])
 
+    def depth_of(self, labels: NDArray[np.int32]) -> float:
+        """Return the mean depth of the valleys around the clusters of any partition."""
+        return float(np.clip(self._valleys.of_partition(self._nodes.graph, labels)[0], 0, 1).mean())
+
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
         searches = self._searches()
@@ -154,7 +164,9 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [resampled(nodes.graph, nodes.seed + i + 1) for i in range(RESAMPLES)]
+            graphs = [
+                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
+            ]
             self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
         return self._resampled
 
@@ -162,29 +174,37 @@ class Evidence:
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
     """Return the plateaus that matter, best first.
 
-    Agreement costs most. It is taken only where a plateau could still have half the score of the best one: what
-    cannot is neither runner-up worth naming nor a layer.
+    Agreement costs most, so it is taken first where most may speak for a plateau, then only where one could still
+    have half the score of the best, or as much a cluster: as runner-up, or as a layer.
     """
     allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
-    order = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
+    left = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []
-    for i in order:
-        if found and bounds[i] < max(BAR, max(c.score for c in found) / 2):
-            break
-        found.append(weighed(allowed[i], evidence))
+    while left:
+        batch, left = [allowed[i] for i in left[:TOGETHER]], left[TOGETHER:]
+        evidence.agreement(np.concatenate([plateau.looks() for plateau in batch]))
+        found += [weighed(plateau, evidence) for plateau in batch]
+        best = max(found, key=lambda candidate: candidate.score)
+        least = max(best.score, BAR)
+        left = [
+            i
+            for i in left
+            if bounds[i] >= least / 2
+            or bounds[i] / _weight(allowed[i]) >= LAYER_SHARE * least / _weight(best.plateau)
+        ]
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau."""
-    places = plateau.looks()
-    agreements = evidence.agreement(places)
-    best = int(np.argmax(agreements))
-    agrees = float(agreements[best])
-    depth, crossing = evidence.valleys(int(places[best]))
-    value = score(plateau, agrees, depth, crossing, evidence.dimension)
-    return Candidate(plateau, int(places[best]), agrees, depth, crossing, value)
+    """Look at what speaks for a plateau, and where on it most does."""
+    looks = plateau.looks()
+    found = []
+    for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
+        depth, crossing = evidence.valleys(place)
+        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        found.append(Candidate(plateau, place, agrees, depth, crossing, value))
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
 def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:
@@ -192,19 +212,35 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
 
     Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few dimensions
     valleys tell clusters from clouds, whose cuts resamples may well repeat: on a line all the time. In many
-    distances hardly show valleys, but there resamples of a cloud do not agree at all. A cloud of d dimensions has
-    plateaus of about (1 + 1/d)/k, so widths are taken in terms of 1/k; beyond a few times of that it makes no
-    difference how wide one is.
+    distances hardly show valleys, but there resamples of a cloud do not agree at all. Either alone can be enough.
+    Widths are taken in terms of what a cloud shows; beyond a few times of that it makes no difference how wide a
+    plateau is.
     """
     beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
     kept = max(1 - crossing / MOST_CROSSING, 0.0)
     told = max(1 - 1 / dimension, 0.0)
-    evidence = max(beyond_chance * kept * told + depth - LEAST_EVIDENCE, 0.0)
+    evidence = max(min(beyond_chance * kept * told + depth, 1.0) - LEAST_EVIDENCE, 0.0)
     persistence = plateau.width * plateau.n_clusters
-    return math.pow(plateau.n_clusters, POWER) * persistence / (persistence + 1) * evidence
+    return _weight(plateau) * persistence / (persistence + CLOUD) * evidence
+
+
+def _weight(plateau: Plateau) -> float:
+    return math.pow(plateau.n_clusters, POWER)
+
+
+def clearest(plateau: Plateau, evidence: Evidence) -> int:
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; of equals one in the middle."""
+    looks = plateau.looks().tolist()
+    middle = looks[len(looks) // 2]
+    bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
+    return int(max(looks, key=lambda place: (bounds[place], -abs(place - middle))))
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
     """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
-    looks = plateau.looks()
-    return score(plateau, 1.0, *evidence.valleys(int(looks[len(looks) // 2])), evidence.dimension)
+    looks = plateau.looks().tolist()
+    return _bound_at(plateau, looks[len(looks) // 2], evidence)
+
+
+def _bound_at(plateau: Plateau, place: int, evidence: Evidence) -> float:
+    return score(plateau, 1.0, *evidence.valleys(place), evidence.dimension)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.choose import BAR, Candidate, Evidence, candidates, plateaus
-from dc2.communities.exact import exactly
+from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
+from dc2.communities.exact import exactly, merged
 from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
@@ -17,6 +17,7 @@ from dc2.communities.result import CommunityResult, Verdict
 from dc2.communities.wish import Wish
 
 LAYER_AGREEMENT = 0.9
+CLEARLY_DEEPER = 0.05
 
 
 def conquer_ties(
@@ -93,11 +94,30 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
-    labels, resolution = exactly(nodes, profile, k)
-    widths = [plateau.width for plateau in plateaus(profile) if plateau.n_clusters == k]
-    verdict = _verdict(None, [], np.nan if resolution is None else resolution)
-    verdict = replace(verdict, persistence=max(widths, default=0.0))
+    same = [plateau for plateau in plateaus(profile) if plateau.n_clusters == k]
+    if same:
+        place = clearest(same[0], evidence)
+        labels, resolution = profile.partitions[place], float(profile.resolutions[place])
+    else:
+        labels, found_at = exactly(nodes, profile, k)
+        resolution = np.nan if found_at is None else found_at
+    other = _merged_finer(nodes, profile, k)
+    if other is not None and evidence.depth_of(other) > evidence.depth_of(labels) + CLEARLY_DEEPER:
+        labels, resolution = other, np.nan
+    verdict = replace(_verdict(None, [], resolution), persistence=same[0].width if same else 0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
+
+
+def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] | None:
+    """Merge the next finer partition of the profile down to k clusters.
+
+    One resolution for all cuts a large cluster before it tells small ones apart. Merging has no such limit.
+    """
+    finer = np.flatnonzero((profile.n_clusters > k) & (profile.n_clusters <= 2 * k))
+    if k == 1 or not len(finer):
+        return None
+    place = finer[np.argmin(profile.n_clusters[finer])]
+    return merged(nodes.graph, nodes.points, profile.partitions[place], k)
 
 
 def _fewest(

@@ -21,35 +21,20 @@ _MOST_NUMBERS = 1 << 31  # in all coordinates that these distances look at
 
 
 def exactly(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float | None]:
-    """Return exactly k clusters and the resolution that gave them, or None where they were merged.
+    """Return exactly k clusters where the profile has none, and the resolution that gave them, None if merged.
 
-    The resolution is the middle of the longest run that has k clusters. Without one it is searched between its
-    neighbours; without success the next finer partition is merged, the most strongly tied clusters first.
+    The resolution is searched between its neighbours. Without success the next finer partition is merged, the most
+    strongly tied clusters first.
     """
     n_nodes = nodes.graph.n_nodes
     if k >= n_nodes:
         return np.arange(n_nodes, dtype=np.int32), None
     if k == 1:
         return np.zeros(n_nodes, dtype=np.int32), None
-    run = longest_run(profile, k)
-    if run is not None:
-        middle = (run[0] + run[1]) // 2
-        return profile.partitions[middle], float(profile.resolutions[middle])
     labels, resolution = _bisect(nodes, profile, k)
     if labels.max() + 1 == k:
         return labels, resolution
     return merged(nodes.graph, nodes.points, labels, k), None
-
-
-def longest_run(profile: Profile, k: int) -> tuple[int, int] | None:
-    """Return the first and last place of the longest run of resolutions that give k clusters, in their logarithm."""
-    hits = np.flatnonzero(profile.n_clusters == k)
-    if not len(hits):
-        return None
-    runs = np.split(hits, np.flatnonzero(np.diff(hits) > 1) + 1)
-    logs = np.log(profile.resolutions)
-    best = max(runs, key=lambda run: (logs[run[-1]] - logs[run[0]], -run[0]))
-    return int(best[0]), int(best[-1])
 
 
 def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float]:
@@ -91,8 +76,8 @@ def _finest(nodes: Nodes, resolution: float, k: int) -> tuple[NDArray[np.int32],
 def merged(graph: TieGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
     """Merge clusters until k are left: those first that are most tied for their volumes, then the nearest parts.
 
-    Merging clusters i and j raises modularity by w_ij - g vol_i vol_j, apart from a factor: the pair with the largest
-    w_ij / (vol_i vol_j) is the first to gain as the resolution g falls.
+    Ties are taken as a share of the smaller volume. The share of both, w_ij / (vol_i vol_j), which modularity goes by,
+    would merge small clusters that hardly touch before the two halves of a large one.
     """
     n_clusters = int(labels.max()) + 1
     home = np.arange(n_clusters)
@@ -120,7 +105,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
         if i != j:
             ties[i][j] = tie
     heap = [
-        (-tie / (volumes[i] * volumes[j]), i, j)
+        (-tie / min(volumes[i], volumes[j]), i, j)
         for i in range(len(home))
         for j, tie in ties[i].items()
         if i < j
@@ -128,7 +113,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
     heapq.heapify(heap)
     while merges and heap:
         strength, i, j = heapq.heappop(heap)
-        if home[i] != i or home[j] != j or -ties[i][j] / (volumes[i] * volumes[j]) != strength:
+        if home[i] != i or home[j] != j or -ties[i][j] / min(volumes[i], volumes[j]) != strength:
             continue
         home[j] = i
         volumes[i] += volumes[j]
@@ -140,7 +125,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
             del ties[other][j]
         for other, tie in ties[i].items():
             pair = (min(i, other), max(i, other))
-            heapq.heappush(heap, (-tie / (volumes[i] * volumes[other]), *pair))
+            heapq.heappush(heap, (-tie / min(volumes[i], volumes[other]), *pair))
         merges -= 1
     return merges
 

@@ -62,6 +62,9 @@ class TieGraph:
             or not all(_whole_numbers(values) for values in (self.weights, self.row_weights))
         ):
             raise InputError("the parts of a TieGraph do not fit together.")
+        matrix = self.matrix()
+        if not self.weights.sum() < 2.0**53 or abs(matrix - matrix.T).sum() != 0:
+            raise InputError("the ties of a TieGraph are not the same in both directions, or too many.")
 
     @property
     def n_nodes(self) -> int:

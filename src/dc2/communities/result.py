@@ -11,6 +11,8 @@ from dc2.communities.profile import Profile
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
+PERSISTS = 3.0  # times what a cloud of many dimensions shows, in the logarithm of resolutions
+
 
 @saved_record
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Verdict:
     crossing: float
     persistence: float
     resolution: float
+
+    def shows(self, n_clusters: int) -> bool:
+        """Return whether a number that was given persists for longer than a cloud shows it, which is about 1/k."""
+        return self.persistence * n_clusters > PERSISTS
 
 
 @saved_record

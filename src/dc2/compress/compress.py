@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dc2.compress.divide import grow_trees
 from dc2.compress.plan import Plan
-from dc2.compress.router import Router, with_shortlist
+from dc2.compress.router import Router, with_moved_centres, with_shortlist
 from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import learn_scaling
 from dc2.compress.signatures import Signatures
@@ -26,7 +26,7 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
-SHORTLIST = 24
+SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about as near
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,18 @@ def compress_sampled(
     return Compression(router, signatures, sample.n_rows, ids, sample)
 
 
+def list_length(n_features: int) -> int:
+    """Return how many near signatures each one lists."""
+    return SHORTLIST if n_features <= WIDE else SHORTLIST_OF_WIDE_ROWS
+
+
 def near(router: Router, n_threads: int) -> Router:
     """Return the router with shortlists, which it has or now gets."""
-    return router if router.shortlist is not None else with_shortlist(router, SHORTLIST, n_threads)
+    return (
+        router
+        if router.shortlist is not None
+        else with_shortlist(router, list_length(router.n_features), n_threads)
+    )
 
 
 def place_cuts(
@@ -114,10 +123,11 @@ def place_cuts(
     router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
-        router = with_shortlist(router, SHORTLIST, n_threads)
+        router = with_shortlist(router, list_length(router.n_features), n_threads)
         for _ in range(plan.refine):
-            refined = replace(router, centres=_means(router, sample, reach, n_threads))
-            router = with_shortlist(refined, SHORTLIST, n_threads)
+            router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
+        if plan.refine:
+            router = with_shortlist(router, list_length(router.n_features), n_threads)
     return router, sample, reach
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.compress import SHORTLIST
+from dc2.compress.compress import list_length
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.scaling import Scaling
 from dc2.random import tree_seed
@@ -25,7 +25,9 @@ def signature_router(
     )
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_shortlist(router, SHORTLIST, n_threads, exits=False), first.astype(np.int32)
+    return with_shortlist(router, list_length(router.n_features), n_threads, exits=False), first.astype(
+        np.int32
+    )
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:

@@ -15,6 +15,8 @@ from dc2.sources import Block, as_source
 
 __all__ = ["near_rows", "tie_weights"]
 
+FARTHEST = 1e300  # squared; so that a row whose squares overflow is tied to all alike, and not to none
+
 
 def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:
     """Return the few nearest signatures of each sampled row.
@@ -49,7 +51,7 @@ def tie_weights(squared: NDArray[Any]) -> NDArray[np.float64]:
     squared : ndarray of shape (n_rows, n_ties)
         Squared distances.
     """
-    distances = squared.astype(np.float64)
+    distances = np.minimum(squared.astype(np.float64), FARTHEST)
     scale = distances.mean(axis=1, keepdims=True)
     ties: NDArray[np.float64] = np.exp(-distances / np.where(scale > 0, scale, 1.0))
     return ties

@@ -11,11 +11,19 @@ from dc2.compress.divide import Division
 from dc2.compress.scaling import METRICS, SCALES
 from dc2.core.reference import CUTS
 from dc2.errors import ParameterError
-from dc2.parameters import check_choice, check_integer, check_positive, check_random_directions
+from dc2.parameters import (
+    MOST_SIGNATURES,
+    MOST_STEPS,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_random_directions,
+)
 
 __all__ = ["Plan", "plan_of"]
 
-SAMPLED_PER_SIGNATURE = 256
+SAMPLED_PER_SIGNATURE, SAMPLED_PER_SIGNATURE_OF_MANY = 256, 32
+FEW_SIGNATURES = 1000
 SAMPLE_BYTES = 256 * 2**20
 
 
@@ -50,10 +58,16 @@ class Plan:
         if self.division.n_signatures is not None:
             # A sample cannot give more signatures than it has rows.
             affordable = max(affordable, self.division.n_signatures)
-            return min(affordable, SAMPLED_PER_SIGNATURE * self.division.n_signatures)
+            return min(affordable, sampled_rows(self.division.n_signatures))
         assert self.division.leaf_size is not None
         most_leaves = np.inf if n_rows is None else 2 * n_rows / self.division.leaf_size
         return max(1, int(min(affordable, SAMPLED_PER_SIGNATURE * np.ceil(most_leaves))))
+
+
+def sampled_rows(n_signatures: int) -> int:
+    """Return how many rows place the cuts of so many signatures: fewer for each where signatures are many."""
+    few = min(n_signatures, FEW_SIGNATURES)
+    return max(SAMPLED_PER_SIGNATURE * few, SAMPLED_PER_SIGNATURE_OF_MANY * n_signatures)
 
 
 def plan_of(compressor: Any) -> Plan:
@@ -63,7 +77,7 @@ def plan_of(compressor: Any) -> Plan:
     check_random_directions(compressor.cut, CUTS, compressor.sharpen)
     check_choice("signature", compressor.signature, ("centroid", "member"))
     check_choice("populate", compressor.populate, ("leaf", "nearest"))
-    check_integer("refine", compressor.refine, low=0)
+    check_integer("refine", compressor.refine, low=0, high=MOST_STEPS)
     check_choice("scale", compressor.scale, SCALES)
     check_choice("metric", compressor.metric, METRICS)
     _check_sample_size(compressor.sample_size, compressor.n_signatures)
@@ -95,7 +109,7 @@ def _check_number(compressor: Any) -> None:
         )
     n_partitions = check_integer("n_partitions", compressor.n_partitions, low=1)
     if n_signatures is not None:
-        check_integer("n_signatures", n_signatures, low=1)
+        check_integer("n_signatures", n_signatures, low=1, high=MOST_SIGNATURES)
         if n_partitions > n_signatures:
             raise ParameterError(
                 f"n_partitions={n_partitions} partitions need at least one signature each, but n_signatures is "

@@ -232,10 +232,39 @@ def with_shortlist(router: Router, n_near: int, n_threads: int = 1, exits: bool 
     gaps = np.sqrt(squared)
     if n_near < n_all:
         _put_exits(centres, n_near, shortlist, gaps, n_threads)
-    # Rounding of coordinates and of squares near 0 may hide or add so much:
-    eps, tiny = np.finfo(router.dtype).eps, np.finfo(router.dtype).tiny
-    slack = 16 * eps * np.sqrt(centres.shape[1]) * np.abs(centres).max() + np.sqrt(tiny)
-    return replace(router, shortlist=shortlist, gaps=np.maximum(gaps - slack, 0.0).astype(router.dtype))
+    return replace(router, shortlist=shortlist, gaps=_safe_gaps(gaps, router.centres))
+
+
+def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1) -> Router:
+    """Replace the centres by others near them: shortlists keep their members, sorted anew by the new distances.
+
+    Much cheaper than new shortlists, and as good while centres move less than they lie apart.
+    """
+    before = router.shortlist
+    assert before is not None
+    shortlist = np.empty_like(before)
+    gaps = np.empty(shortlist.shape)
+
+    def sort(start: int) -> None:
+        own = slice(start, start + SHORTLIST_ROWS)
+        listed = before[own]
+        off = centres[listed].astype(np.float64) - centres[own, None]
+        distances = np.sqrt(np.einsum("ijk,ijk->ij", off, off))
+        order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
+        shortlist[own] = np.take_along_axis(listed, order, axis=1)
+        gaps[own] = np.take_along_axis(distances, order, axis=1)
+
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+        list(pool.map(sort, range(0, len(centres), SHORTLIST_ROWS)))
+    return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
+
+
+def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]:
+    """Return distances less what rounding of coordinates, and of squares near 0, may hide or add."""
+    eps, tiny = np.finfo(centres.dtype).eps, np.finfo(centres.dtype).tiny
+    longest = np.sqrt(centres.shape[1]) * float(np.abs(centres).max())
+    safe: NDArray[Any] = np.maximum(gaps - (16 * eps * longest + np.sqrt(tiny)), 0.0).astype(centres.dtype)
+    return safe
 
 
 def _put_exits(

@@ -136,7 +136,21 @@ def learn_scaling(
     else:
         low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
+        _check_reach(X, shift, size)
     return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0), unit, exponents)
+
+
+def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArray[np.float64]) -> None:
+    """Raise if a value lies so many quartile distances out that its square is no number: it would hide all others."""
+    far = np.abs(X - shift).max(axis=0) / 2.0 ** SAFE_EXPONENT[8] > np.where(size > 0, size, 1.0)
+    if far.any():
+        column = int(far.argmax())
+        farthest = int(np.abs(X[:, column] - shift[column]).argmax())
+        times = abs(X[farthest, column] - shift[column]) / size[column]
+        raise InputError(
+            f"Column {column} cannot be scaled by scale='robust': a value lies {times:.3g} times the distance of the "
+            "quartiles from the median. Clip such values or drop their rows, or use scale='standard'."
+        )
 
 
 def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:

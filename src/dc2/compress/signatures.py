@@ -57,6 +57,14 @@ class Signatures:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __repr__(self) -> str:
+        rows, width = self.weights.sum(), self.points.shape[1]
+        return (
+            f"Signatures: {len(self):,} points of {width} columns, {self.points.dtype}\n"
+            f"  weights: {self.weights.min():.4g} to {self.weights.max():.4g}, {rows:,.10g} in all\n"
+            f"  spread: {self.distortion:.4g} on average"
+        )
+
     @property
     def distortion(self) -> float:
         """Mean squared distance of all rows to their signature."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 
 from dc2 import communities
 from dc2.communities import CommunityResult, Wish
-from dc2.conquer.conquest import Conquest
+from dc2.conquer.conquest import RESAMPLINGS, Conquest
 from dc2.engines.threads import usable_threads
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.ties import TieSimilarity
@@ -42,6 +44,19 @@ class CommunityConqueror:
     ) -> Conquest:
         """Choose anew among what was found before."""
         return _conquest(communities.rechoose(before, _tied(similarity, nodes, seeds, n_jobs), wish), wish)
+
+    def anew(
+        self,
+        found: Conquest,
+        similarity: TieSimilarity,
+        nodes: Nodes,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+    ) -> list[NDArray[np.int32]]:
+        """Return the clusters that resampled rows lead to."""
+        assert found.communities is not None
+        tied = _tied(similarity, nodes, seeds, n_jobs)
+        return communities.conquered_anew(found.communities, tied, RESAMPLINGS)
 
 
 def _tied(

@@ -12,7 +12,9 @@ from dc2.communities import CommunityResult
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
-__all__ = ["Conquest", "Path", "Spectrum", "heaviest_first"]
+__all__ = ["RESAMPLINGS", "Conquest", "Path", "Spectrum", "heaviest_first"]
+
+RESAMPLINGS = 10  # that tell how stable clusters are
 
 Path = dict[str, NDArray[Any]]
 

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 
+from dc2.communities import drawn_weights
 from dc2.communities.wish import Wish
 from dc2.conquer.bandwidth import Choice, Chooser
-from dc2.conquer.conquest import Conquest, Spectrum, heaviest_first
+from dc2.conquer.conquest import RESAMPLINGS, Conquest, Spectrum, heaviest_first
 from dc2.conquer.solid import first_solid
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import DenseSimilarity
+from dc2.random import tree_seed
 from dc2.spectral import Assign, SpectralResult, spectral_clustering
 
 __all__ = ["SpectralConqueror"]
@@ -61,6 +64,29 @@ class SpectralConqueror:
             n_clusters_path=choice.n_clusters_path,
         )
         return Conquest(heaviest_first(result.labels, nodes.masses), choice.n_clusters, spectrum)
+
+    def anew(
+        self,
+        found: Conquest,
+        similarity: DenseSimilarity,
+        nodes: Nodes,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+    ) -> list[NDArray[np.int32]]:
+        """Return the clusters of nodes with resampled weights, as many as were found, at the same bandwidth."""
+        assert found.spectrum is not None
+        if found.n_clusters == 1:
+            return [found.labels]
+        weights = nodes.relative_masses if self.weighted else np.ones(len(nodes))
+        matrix, seed = similarity.matrix(found.spectrum.bandwidth), tree_seed(seeds)
+
+        def clustered(i: int) -> NDArray[np.int32]:
+            drawn = np.maximum(drawn_weights(seed + i, len(nodes)), 1.0)  # nobody leaves altogether
+            return spectral_clustering(
+                matrix, found.n_clusters, assign=self.assign, weights=weights * drawn, random_state=seeds
+            ).labels
+
+        return [clustered(i + 1) for i in range(RESAMPLINGS)]
 
 
 def _bounds(wish: Wish, n_nodes: int) -> tuple[int, int]:

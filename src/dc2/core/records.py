@@ -1,4 +1,4 @@
-"""The small records that `scan` takes, and the check that keeps a row inside its tree."""
+"""The small records that the core takes, and the check that keeps a row inside its tree."""
 
 from typing import Any, NamedTuple
 
@@ -15,6 +15,16 @@ class FlatTree(NamedTuple):
     directions: Floats  # (n_nodes, width)
     thresholds: Floats  # (n_nodes,)
     children: NDArray[np.int32]  # (n_nodes, 2), ~leaf where the child is a leaf
+
+
+class GrowRule(NamedTuple):
+    """How a tree grows."""
+
+    leaf_size: float  # a node with less weight is not split
+    max_leaves: int
+    cut: str  # "median", "mean", "uniform" or "quantile"
+    sharpen: int = 0  # how often a direction is multiplied with the covariance of its node
+    n_candidates: int = 1  # directions of which the one with the largest spread is kept
 
 
 class Centres(NamedTuple):

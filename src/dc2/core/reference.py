@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
-from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut, check_centres, check_tree
+from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
 from dc2.core.reference_neighbours import link_neighbours, offer_copies, offer_groups, offer_links
 
 __all__ = [
@@ -189,11 +189,7 @@ def grow_tree(
     X: Floats,
     weights: NDArray[np.float64] | None,
     seed: int,
-    leaf_size: float,
-    max_leaves: int,
-    cut: str,
-    sharpen: int,
-    n_candidates: int,
+    rule: GrowRule,
     normal_table: NDArray[np.float32] = NORMAL_TABLE,
 ) -> TreeArrays:
     """Grow one random projection tree, largest node first.
@@ -201,6 +197,7 @@ def grow_tree(
     Returns directions (m, d), thresholds (m,), children (m, 2) where a negative entry is ~leaf, and the leaf of each
     row. Leaves are numbered from left to right.
     """
+    leaf_size, max_leaves, cut, sharpen, n_candidates = rule
     n, width = X.shape
     w = np.ones(n) if weights is None else weights
     directions: list[Floats] = []

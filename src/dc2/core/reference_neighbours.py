@@ -20,8 +20,11 @@ Ids = NDArray[np.int32]
 def _offer(
     own: int, candidates: NDArray[np.integer[Any]], found: Floats, ids: Ids, distances: Floats
 ) -> None:
-    """Put candidates at the distances `found` on the list of point `own`, as far as they are near enough."""
+    """Put different candidates at the distances `found` on the list of point `own`, as far as they are near enough."""
     k = ids.shape[1]
+    if len(found) > k:  # sorting all of them would take long
+        near = found <= np.partition(found, k - 1)[k - 1]
+        candidates, found = candidates[near], found[near]
     every = np.concatenate([ids[own, 1:], candidates])
     far = np.concatenate([distances[own, 1:], found])
     every, once = np.unique(every, return_index=True)

@@ -13,7 +13,7 @@ __all__ = ["RunOptions", "Verbose"]
 DEVICES = (None, "cuda")
 
 Verbose = int | Progress
-"""0 is silent, 1 draws a bar on a terminal, a callable is told the progress."""
+"""0 is silent, 1 shows the stages, a callable is told the progress."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RunOptions:
     block_bytes : int
         Budget for one block of rows, in bytes.
     verbose : int or callable
-        0 is silent, 1 draws a bar on a terminal, a callable is told the progress.
+        0 is silent, 1 shows the stages, a callable is told the progress.
     device : "cuda" or None
         Where rows that lie on the host are worked on: "cuda" sends them through a graphics card.
 

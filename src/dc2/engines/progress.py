@@ -1,26 +1,31 @@
-"""Progress: told after every result; on a terminal one line per stage, with rows per second and the time left."""
+"""Progress: told after every result. Bars by tqdm on a terminal and in a notebook, else a line for each stage."""
 
 from __future__ import annotations
 
+import builtins
+import shutil
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
-from typing import TextIO, TypeVar
+from importlib.util import find_spec
+from typing import Any, TextIO, TypeVar
 
 from dc2.engines.base import Progress
 
-__all__ = ["ProgressBar", "progress_for", "reported", "short_number", "time_in_words"]
+__all__ = ["StageBars", "StageLines", "progress_for", "reported", "short_number", "time_in_words"]
 
 R = TypeVar("R")
 
-BAR_WIDTH = 24
-SECONDS_BETWEEN_DRAWS = 0.1
-CLEAR_LINE = "\r\x1b[2K"
+SECONDS_BETWEEN_LINES = 30.0
 
 
 def progress_for(verbose: int | bool) -> Progress | None:
-    """Return a bar if one is asked for and standard error is a terminal."""
-    return ProgressBar(sys.stderr) if verbose and sys.stderr.isatty() else None
+    """Return what shows the stages, if it is asked for: bars where they can be drawn, else plain lines."""
+    if not verbose:
+        return None
+    can_draw = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
+    return StageBars() if can_draw and find_spec("tqdm") is not None else StageLines(sys.stderr)
 
 
 def reported(
@@ -54,67 +59,91 @@ def reported(
             close()
 
 
-class ProgressBar:
-    """Draws the stages (divide, compress, conquer, populate) as they come, a line each.
+class StageBars:
+    """A bar of tqdm for each stage: in Jupyter a widget, on a terminal a line."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():  # without widgets tqdm draws a plain bar, and says so at length
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+        self._make = tqdm
+        self._stage: str | None = None
+        self._bar: Any = None
+
+    def __call__(self, stage: str, rows_done: int, rows_total: int | None) -> None:
+        """Draw how far a stage is; a stage is over when all of its rows are done, or the next begins."""
+        if stage != self._stage:
+            self.close()
+            self._bar = self._make(
+                total=rows_total, desc=f"{stage:<9}", unit=" rows", unit_scale=True, **_terminal_size()
+            )
+            self._stage = stage
+        self._bar.total = rows_total
+        self._bar.update(rows_done - self._bar.n)
+        if rows_done and rows_done == rows_total:
+            self.close()
+
+    def close(self) -> None:
+        """End the bar that is being drawn, if any."""
+        if self._bar is not None:
+            self._bar.close()
+        self._stage = self._bar = None
+
+
+def _terminal_size() -> dict[str, int]:
+    """Return the size of the terminal, if there is one: some do not tell it, and tqdm would then draw nothing."""
+    if not sys.stderr.isatty():
+        return {}
+    columns, lines = shutil.get_terminal_size()
+    return {"ncols": columns, "nrows": lines}
+
+
+class StageLines:
+    """A line for each stage that is done, and now and then one for a stage that takes long.
 
     Parameters
     ----------
     stream : text stream
-        Where to draw.
+        Where to write, such as standard error of a job whose output is kept.
 
     Examples
     --------
-    >>> import io
-    >>> stream = io.StringIO()
-    >>> bar = ProgressBar(stream)
-    >>> bar("compress", 0, 2_000)
-    >>> bar("compress", 2_000, 2_000)
-    >>> stream.getvalue().splitlines()[-1].split(CLEAR_LINE.lstrip())[-1].split()[:3]
-    ['compress', '████████████████████████', '2,000']
+    >>> lines = StageLines(sys.stdout)
+    >>> lines("compress", 0, 2_000)
+    >>> lines("compress", 2_000, 2_000)
+    compress          2,000 rows ... s
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._stage: str | None = None
-        self._began = 0.0
-        self._drawn = 0.0
+        self._rows = 0
+        self._began = self._told = 0.0
 
     def __call__(self, stage: str, rows_done: int, rows_total: int | None) -> None:
-        """Draw how far a stage is; a stage is over when all of its rows are done."""
+        """Take news; a stage is over when all of its rows are done, or the next begins."""
         now = time.monotonic()
         if stage != self._stage:
             self.close()
-            self._stage, self._began, self._drawn = stage, now, 0.0
-        finished = rows_done > 0 and rows_done == rows_total
-        if finished or now - self._drawn >= SECONDS_BETWEEN_DRAWS:
-            self._drawn = now
-            self._stream.write(CLEAR_LINE + _line(stage, rows_done, rows_total, now - self._began))
-            self._stream.flush()
-        if finished:
+            self._stage, self._began, self._told = stage, now, now
+        self._rows = rows_done
+        if rows_done and rows_done == rows_total:
             self.close()
+        elif now - self._told >= SECONDS_BETWEEN_LINES:
+            self._told = now
+            of = "" if rows_total is None else f" of {rows_total:,}"
+            self._write(f"{stage:<9} {rows_done:>13,} rows{of}, {time_in_words(now - self._began)} so far")
 
     def close(self) -> None:
-        """End the line that is being drawn, if any."""
+        """Write the line of the stage that ran last, if any."""
         if self._stage is not None:
-            self._stream.write("\n")
-            self._stream.flush()
-            self._stage = None
+            rows = f"{self._rows:>13,} rows" if self._rows else " " * 18
+            self._write(f"{self._stage:<9} {rows} {time_in_words(time.monotonic() - self._began):>8}")
+        self._stage = None
 
-
-def _line(stage: str, rows_done: int, rows_total: int | None, seconds: float) -> str:
-    parts = [f"{stage:<9}"]
-    if rows_total:
-        filled = BAR_WIDTH * rows_done // rows_total
-        parts.append("█" * filled + "░" * (BAR_WIDTH - filled))
-    parts.append(f"{rows_done:>13,} rows")
-    if rows_done and seconds > 0:
-        speed = rows_done / seconds
-        parts.append(f"{short_number(speed):>6} rows/s")
-        if rows_total is None or rows_done == rows_total:
-            parts.append(f"{time_in_words(seconds)}")
-        else:
-            parts.append(f"{time_in_words((rows_total - rows_done) / speed)} left")
-    return " ".join(parts)
+    def _write(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self._stream.flush()
 
 
 def short_number(number: float) -> str:

@@ -12,7 +12,7 @@ import joblib
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
 from dc2.engines.progress import reported
 from dc2.errors import ParameterError
-from dc2.parameters import check_integer
+from dc2.parameters import MOST_THREADS, check_integer
 from dc2.sources.base import Block, Source
 
 __all__ = ["ThreadEngine", "usable_threads"]
@@ -109,7 +109,7 @@ def usable_threads(n_jobs: int | None) -> int:
     cores: int = joblib.cpu_count()
     if n_jobs is None:
         return cores
-    check_integer("n_jobs", n_jobs)
+    check_integer("n_jobs", n_jobs, high=MOST_THREADS)
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 

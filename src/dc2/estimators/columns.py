@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError, InputTypeError
+from dc2.estimators.frames import KINDS, kind_of_frame
 from dc2.foreign import lies_on_cuda
 from dc2.model_file import saved_record
 from dc2.sources.base import Source
@@ -33,20 +34,27 @@ class Columns:
         How many there are.
     names : tuple of str or None
         What they are called, where they have names.
+    frame : {"pandas", "polars", "pyarrow"} or None
+        The kind of data frame that they came in.
     """
 
     n_features: int
     names: tuple[str, ...] | None = None
+    frame: str | None = None
 
     def check(self) -> None:
         """Raise if number and names do not fit together; called when read from a model file."""
         names = self.names
-        if type(self.n_features) is not int or not (
-            names is None
-            or (
-                isinstance(names, tuple)
-                and len(names) == self.n_features
-                and all(isinstance(name, str) for name in names)
+        if (
+            type(self.n_features) is not int
+            or self.frame not in (None, *KINDS)
+            or not (
+                names is None
+                or (
+                    isinstance(names, tuple)
+                    and len(names) == self.n_features
+                    and all(isinstance(name, str) for name in names)
+                )
             )
         ):
             raise InputError("the parts of Columns do not fit together.")
@@ -98,11 +106,11 @@ def fitted_source(X: Any, sample_weight: Any = None, owner: str = "model") -> tu
     """
     source = as_source(X, sample_weight=sample_weight)
     if not _scikit_learn_sees(X, source):
-        return source, Columns(source.n_features, source.feature_names)
+        return source, Columns(source.n_features, source.feature_names, kind_of_frame(X))
     seen = _probe(owner)
     validate_data(seen, X, skip_check_array=True, ensure_2d=False)
     names = getattr(seen, "feature_names_in_", None)
-    return source, Columns(source.n_features, None if names is None else tuple(names))
+    return source, Columns(source.n_features, None if names is None else tuple(names), kind_of_frame(X))
 
 
 def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = ()) -> Source:

@@ -13,8 +13,12 @@ from dc2.facts.fitted import FittedClusters
 from dc2.facts.layout import Layout, default_layouts, layout_named
 from dc2.facts.profile import Profile, cluster_profile
 from dc2.facts.quality import Silhouette, radius, weighted_silhouette
+from dc2.facts.remarks import column_remarks
+from dc2.facts.shown import heaviest_of_clusters
+from dc2.facts.summary import summary_records
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
+from dc2.facts.views import View, views_of
 from dc2.kernels.similarity import InWords
 
 __all__ = ["Facts"]
@@ -43,12 +47,10 @@ class Facts:
 
     @cached_property
     def shown(self) -> NDArray[np.intp]:
-        """The signatures to be drawn: the heaviest, heaviest first; every cluster has some."""
-        order = np.argsort(-self.clusters.weights, kind="stable")
-        _, first = np.unique(self.clusters.labels[order], return_index=True)
-        rest = np.setdiff1d(np.arange(len(order)), first)
-        kept = np.sort(np.concatenate([first, rest[: max(MOST_SHOWN - len(first), 0)]]))
-        shown: NDArray[np.intp] = order[kept]
+        """The signatures to be drawn, heaviest first: of each cluster as many as its share, the heaviest of it."""
+        inside = self.clusters.in_clusters
+        chosen = heaviest_of_clusters(self.clusters.labels[inside], self.clusters.weights[inside], MOST_SHOWN)
+        shown: NDArray[np.intp] = inside[chosen]
         return shown
 
     @cached_property
@@ -88,9 +90,30 @@ class Facts:
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Share of all rows in each cluster."""
-        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.sizes.sum()
+        """Share of all rows in each cluster; with noise they add up to less than 1."""
+        shares: NDArray[np.float64] = self.clusters.sizes / self.clusters.total
         return shares
+
+    @property
+    def stability(self) -> NDArray[np.float64]:
+        """How much of each cluster comes back when signatures are resampled, 0 to 1."""
+        stability: NDArray[np.float64] = self.model.stability_
+        return stability
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """What there is to say of each cluster, one record each."""
+        return summary_records(self)
+
+    @cached_property
+    def views(self) -> list[View]:
+        """The same signatures in other numbers of clusters, the model's own among them; fewest first."""
+        return views_of(self)
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """Sentences on columns that are constant, look like ids, or make the clusters all alone."""
+        return column_remarks(self.clusters, self.n_rows)
 
     @cached_property
     def silhouette(self) -> Silhouette | None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import SignatureClusterer
 from dc2.errors import InputTypeError
 
 __all__ = ["FittedClusters"]
@@ -27,14 +26,16 @@ class FittedClusters:
     values : ndarray of shape (n_signatures, n_features), float64
         The same in the units of the data.
     weights : ndarray of shape (n_signatures,), float64
-        Rows of each; ones if no signature has any.
+        Rows of each that are in its cluster; ones if no signature has any.
     spread : ndarray of shape (n_signatures,), float64
         Mean squared distance of its rows.
     labels : ndarray of shape (n_signatures,), int32
-        Cluster of each.
+        Cluster of each; -1 where it is in none.
     names : tuple of str
         Columns; x0, x1, ... where the data had no names.
     n_clusters : int
+    noise : float or None
+        Rows that are in no cluster; None where no noise was asked for.
 
     Examples
     --------
@@ -53,11 +54,12 @@ class FittedClusters:
     labels: NDArray[np.int32]
     names: tuple[str, ...]
     n_clusters: int
+    noise: float | None = None
 
     @classmethod
     def of(cls, model: Any) -> FittedClusters:
         """Take them from a model, or raise where it is no fitted clusterer of this package."""
-        if not isinstance(model, SignatureClusterer):
+        if not hasattr(type(model), "stability_"):
             raise InputTypeError(
                 f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
                 "Fit one first, or load a saved one with dc2.load."
@@ -66,23 +68,38 @@ class FittedClusters:
         signatures = model.signatures_
         points = signatures.points.astype(np.float64)
         scaling = model.router_.scaling
-        names = getattr(model, "feature_names_in_", None)
+        names = model.column_names
+        weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
+        labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
+        if noise is not None:
+            weights = np.where(labels < 0, weights, weights - noise)
         return cls(
             points=points,
             values=points if scaling is None else scaling.undo(points),
-            weights=signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points)),
+            weights=weights,
             spread=signatures.spread,
-            labels=model.signature_labels_,
-            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else tuple(map(str, names)),
-            n_clusters=int(model.signature_labels_.max()) + 1,
+            labels=labels,
+            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else names,
+            n_clusters=int(labels.max()) + 1,
+            noise=None if noise is None else float(noise.sum()),
         )
 
     @property
     def sizes(self) -> NDArray[np.float64]:
         """Rows of each cluster, of shape (n_clusters,)."""
         sizes = np.zeros(self.n_clusters)
-        np.add.at(sizes, self.labels, self.weights)
+        np.add.at(sizes, self.labels[self.in_clusters], self.weights[self.in_clusters])
         return sizes
+
+    @property
+    def total(self) -> float:
+        """Rows of all clusters and of none."""
+        return float(self.sizes.sum()) + (self.noise or 0.0)
+
+    @property
+    def in_clusters(self) -> NDArray[np.intp]:
+        """The signatures that are in a cluster."""
+        return np.flatnonzero(self.labels >= 0)
 
     def take(self, signatures: NDArray[np.intp]) -> FittedClusters:
         """Return some of the signatures; clusters keep their numbers."""
@@ -97,10 +114,14 @@ class FittedClusters:
 
     def means(self, of: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean over each cluster's rows of something given per signature, (n_clusters, ...)."""
+        if len(self.in_clusters) < len(self.labels):
+            return self.take(self.in_clusters).means(of[self.in_clusters])
         # A cluster whose signatures have no rows still has a place: that of its signatures.
         rowless = self.sizes[self.labels] == 0
         weights = np.where(rowless, 1.0, self.weights)
+        # Shares first: a sum of large values times weights may be no number.
+        shares = weights / np.bincount(self.labels, weights)[self.labels]
         starts = np.arange(len(self.labels) + 1)
-        member = csr_array((weights, self.labels, starts), shape=(len(self.labels), self.n_clusters))
-        means: NDArray[np.float64] = ((member.T @ of).T / np.asarray(member.sum(axis=0))).T
+        member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
+        means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means

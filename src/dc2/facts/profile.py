@@ -83,9 +83,11 @@ def cluster_profile(clusters: FittedClusters) -> Profile:
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     share = clusters.weights / clusters.weights.sum()
-    centre = share @ clusters.points
-    deviation = np.sqrt(share @ (clusters.points - centre) ** 2)
-    means = clusters.means(clusters.points)
+    # Each column at a size of about 1, exactly: squares of very large and very small values are no numbers.
+    points = np.ldexp(clusters.points, -np.frexp(np.abs(clusters.points).max(axis=0))[1])
+    centre = share @ points
+    deviation = np.sqrt(share @ (points - centre) ** 2)
+    means = clusters.means(points)
     # What is left of a constant column is rounding.
     varies = deviation > 1e-6 * np.maximum(np.abs(centre), np.finfo(float).tiny)
     difference = np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)

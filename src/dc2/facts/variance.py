@@ -20,6 +20,10 @@ def variance_kept(signatures: Signatures) -> float:
     weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(signatures))
     share = weights / weights.sum()
     points = signatures.points.astype(np.float64)
+    # Any power of two would do: this one keeps squares of very large and very small values numbers.
+    exponent = int(np.frexp(max(np.abs(points).max(), np.sqrt(signatures.spread.max())))[1])
+    points = np.ldexp(points, -exponent)
     off = points - share @ points
-    between, lost = float(share @ (off * off).sum(axis=1)), float(share @ signatures.spread)
+    between = float(share @ (off * off).sum(axis=1))
+    lost = float(share @ np.ldexp(signatures.spread, -2 * exponent))
     return between / (between + lost) if between + lost > 0 else 1.0

@@ -9,7 +9,6 @@ from dc2.communities import Verdict
 __all__ = ["verdict_in_words"]
 
 NEARLY_AS_GOOD = 0.75
-PERSISTS = 0.5  # in the logarithm of resolutions, where a number was given
 
 
 def verdict_in_words(model: Any) -> str | None:
@@ -41,7 +40,7 @@ def _of_communities(verdict: Verdict, n_clusters: int, chosen: bool) -> str:
 def _given(verdict: Verdict, n_clusters: int) -> str:
     if n_clusters == 1:
         return "One cluster, as asked for."
-    if verdict.persistence < PERSISTS:
+    if not verdict.shows(n_clusters):
         return f"{_clusters(n_clusters)}, as asked for, but this number does not show in the data."
     return f"{_clusters(n_clusters)}, as asked for; the number persists."
 

@@ -145,7 +145,7 @@ class GaussianKernel(Gaussian):
         Of the fitted points to each other: symmetric, with ones on the diagonal.
     sigma_ : float
         The sigma in use.
-    points_ : ndarray of shape (n, n_features_in_), float64
+    points_ : ndarray of shape (n, n_features), float64
         The fitted points.
     n_features_in_ : int
         Number of columns seen in fit.

@@ -12,6 +12,8 @@ from sklearn.metrics import pairwise_distances_argmin
 
 __all__ = ["NearRows", "Nodes", "nodes_at"]
 
+SAFE_EXPONENT = 100  # float32 holds such values, and 26 bits below them
+
 
 @dataclass(frozen=True, eq=False)
 class NearRows:
@@ -36,7 +38,8 @@ class Nodes:
     Attributes
     ----------
     points : ndarray of shape (n_nodes, n_features), float32
-        About their mean. A node without rows stands where the nearest one with rows stands.
+        About their mean, and divided by a power of two where float32 could not hold them. A node without rows stands
+        where the nearest one with rows stands.
     masses : ndarray of shape (n_nodes,), float64
         The rows, or their weight, that each stands for.
     near : callable
@@ -80,4 +83,10 @@ def nodes_at(
     if len(filled) and len(empty):
         standing[empty] = filled[pairwise_distances_argmin(points[empty], points[filled])]
     places = points.astype(np.float64)[standing]
-    return Nodes((places - places.mean(axis=0)).astype(np.float32), masses, near, are_rows)
+    return Nodes(_in_reach(places - places.mean(axis=0)).astype(np.float32), masses, near, are_rows)
+
+
+def _in_reach(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the places, divided by a power of two where float32 could not hold them: only proportions count."""
+    exponent = int(np.frexp(np.abs(places).max(initial=0.0))[1])
+    return np.ldexp(places, -exponent) if abs(exponent) > SAFE_EXPONENT else places

@@ -15,7 +15,7 @@ from dc2.errors import InputError
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import InWords
 from dc2.model_file import saved_model, saved_record
-from dc2.parameters import check_choice, check_integer, check_positive
+from dc2.parameters import MOST_DIRECTIONS, check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.trees import RPForest
 from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
@@ -68,7 +68,7 @@ class RPF(BaseEstimator):
 
     def check(self) -> None:
         """Raise if a parameter is impossible."""
-        check_integer("n_trees", self.n_trees, low=1)
+        check_integer("n_trees", self.n_trees, low=1, high=MOST_DIRECTIONS)
         forest_leaf_size(self.leaf_size, 1)
         check_choice("cut", self.cut, FOREST_CUTS)
         chosen_bandwidth(self.bandwidth)

@@ -12,7 +12,7 @@ from scipy import sparse
 from dc2.compress import Compressor
 from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
 from dc2.learn.row_features import RowFeatures
-from dc2.parameters import check_choice, check_integer
+from dc2.parameters import MOST_DIRECTIONS, check_choice, check_integer
 from dc2.random import RandomStateLike
 from dc2.trees import RPForest
 from dc2.trees.forest import forest_leaf_size
@@ -44,7 +44,7 @@ class RPFFeatures(RowFeatures):
     random_state : int, RandomState, Generator or None, default=None
         Seed of the points and the forest.
     verbose : int or callable, default=0
-        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class RPFFeatures(RowFeatures):
         self.verbose = verbose
 
     def _checked_compressor(self, seeds: SeedSequence) -> Compressor:
-        check_integer("n_trees", self.n_trees, low=1)
+        check_integer("n_trees", self.n_trees, low=1, high=MOST_DIRECTIONS)
         check_integer("n_points", self.n_points, low=1)
         check_choice("grow_on", self.grow_on, ("signatures", "sample"))
         forest_leaf_size(self.leaf_size, 1)

@@ -57,11 +57,11 @@ class SignatureNystroem(RowFeatures):
     random_state : int, RandomState, Generator or None, default=None
         Seed of the compression.
     verbose : int or callable, default=0
-        1 shows the stages as a bar on a terminal; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_signatures, n_features_in_)
+    components_ : ndarray of shape (n_signatures, n_features)
         The landmarks.
     normalization_ : ndarray of shape (n_signatures, n_features_out), float64
         U / sqrt(L): columns in order of falling eigenvalues.

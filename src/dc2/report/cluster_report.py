@@ -8,6 +8,7 @@ from typing import Any
 
 from dc2.facts import Facts
 from dc2.output import check_target
+from dc2.report.explore import compare_section, controls, explore_data
 from dc2.report.html import Html
 from dc2.report.numbers import count
 from dc2.report.page import page, write_page
@@ -39,7 +40,8 @@ def write_report(
     """Write what a model found to an HTML file, and return its path.
 
     The page shows cluster sizes, a map of the signatures, what sets each cluster apart, how well they hold together,
-    the similarity matrix, the eigenvalues, times and settings. It opens in any browser without a network.
+    the similarity matrix, how their number was found, times and settings. Where communities made the clusters a slider
+    shows other numbers of them. It opens in any browser without a network.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def cluster_page(facts: Facts, title: str | None = None, source_description: str
         sizes.section(facts),
         map_section,
         profile.section(facts),
+        compare_section(facts),
         quality.section(facts),
         matrix_section,
         resolutions.section(facts),
@@ -99,6 +102,7 @@ def cluster_page(facts: Facts, title: str | None = None, source_description: str
         title or f"{count(k, 'cluster')}, found by {type(facts.model).__name__}",
         overview.intro(facts, source_description),
         [section for section in sections if section is not None],
-        data={"map": map_data, "matrix": matrix_data},
+        controls=controls(facts),
+        data={"map": map_data, "matrix": matrix_data, "explore": explore_data(facts)},
         footer=f"Written by dc2 {__version__}. This page is complete in itself and uses no network.",
     )

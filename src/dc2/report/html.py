@@ -39,7 +39,7 @@ class Html(str):
 Content: TypeAlias = Html | str | float | None
 Row: TypeAlias = "Sequence[Content | Cell]"
 
-_VOID = {"br", "hr", "img", "meta"}
+_VOID = {"br", "hr", "img", "input", "meta"}
 
 
 def tag(name: str, /, *children: Content, **attributes: Any) -> Html:

@@ -49,6 +49,7 @@ def page(
     intro: Html,
     sections: Sequence[Section],
     *,
+    controls: Content = None,
     data: Mapping[str, object] | None = None,
     footer: Content = None,
 ) -> Html:
@@ -60,6 +61,8 @@ def page(
     intro : Html
         Stands under the title.
     sections : sequence of Section
+    controls : Html, optional
+        What changes several sections; stays in sight while the page scrolls.
     data : mapping, optional
         What scripts read, as JSON; ``data["map"]`` is found under the id "data-map".
     footer : Html or str, optional
@@ -93,7 +96,7 @@ def page(
         tag("a", "Skip to the contents", href="#contents", class_="skip"),
         tag("header", tag("h1", title), intro),
         tag("nav", *links, aria_label="Sections") if links else None,
-        tag("main", *chapters, id="contents"),
+        tag("main", controls, *chapters, id="contents"),
         None if footer is None else tag("footer", footer),
         tag("div", id="tip", role="status", hidden=True),
         *scripts,

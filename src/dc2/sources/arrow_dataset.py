@@ -8,7 +8,6 @@ from typing import Any
 import narwhals as nw
 
 from dc2.errors import SourceError
-from dc2.sources.base import Source
 from dc2.sources.found import import_pyarrow
 from dc2.sources.frames import FrameLayout, check_no_nulls
 from dc2.sources.streams import StreamSource
@@ -28,20 +27,21 @@ def dataset_source(
     drop: Sequence[Any] | None = None,
     weight: str | None = None,
     extra: Sequence[str] = (),
-) -> Source:
+    *,
+    mixed: bool = False,
+) -> StreamSource[Any]:
     """Return the source for a dataset; only the columns needed are read.
 
     Parameters
     ----------
     dataset : pyarrow.dataset.Dataset
         The rows; a filtered dataset gives those that pass.
-    columns, drop, weight, extra
+    columns, drop, weight, extra, mixed
         As for `dc2.sources.frames.FrameLayout`.
     """
     arrow = import_pyarrow()
-    layout = FrameLayout(
-        nw.from_native(dataset.schema.empty_table()).schema, columns, drop, weight, extra, "the dataset"
-    )
+    schema = nw.from_native(dataset.schema.empty_table()).schema
+    layout = FrameLayout(schema, columns, drop, weight, extra, "the dataset", mixed=mixed)
     unchanged, names = Unchanged(), layout.number_columns
 
     def frames(rows: int) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dc2.errors import InputError, InputTypeError
+from dc2.errors import InputError, InputTypeError, MissingValuesError
 
 __all__ = ["check_weights", "check_weights_sum", "listed", "raise_if_not_finite"]
 
@@ -57,12 +57,12 @@ def raise_if_not_finite(
     >>> raise_if_not_finite(np.array([[1.0, 2.0], [3.0, np.nan]]), ["height", "weight"])
     Traceback (most recent call last):
     ...
-    dc2.errors.InputError: Input X contains NaN. In rows 0 to 1: column 'weight' has 1 (first in row 1). \
+    dc2.errors.MissingValuesError: Input X contains NaN. In rows 0 to 1: column 'weight' has 1 (first in row 1). \
 Fill missing values in, for instance with sklearn.impute.SimpleImputer, or drop these rows.
     """
     missing = np.isnan(X)
     if missing.any():
-        raise InputError(
+        raise MissingValuesError(
             f"Input {source_name} contains NaN. {_where(missing, feature_names, start)} "
             "Fill missing values in, for instance with sklearn.impute.SimpleImputer, or drop these rows."
         )

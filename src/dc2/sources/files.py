@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -32,6 +33,9 @@ def file_source(
     weight: str | None = None,
     extra: Sequence[str] = (),
     csv: CsvOptions | None = None,
+    *,
+    mixed: bool = False,
+    texts: Sequence[str] = (),
 ) -> FileSource:
     """Return the source for files: their rows one after the other, whatever their formats.
 
@@ -46,11 +50,16 @@ def file_source(
         `drop` take indices.
     csv : CsvOptions, optional
         How text files are to be read.
+    mixed : bool, default=False
+        As for `dc2.sources.frames.FrameLayout`.
+    texts : sequence of str
+        Features whose values are names, whatever they look like.
     """
     files = find_files(paths, csv)
     unnamed = [file for file in files if not file.format.named_columns]
     if not unnamed:
-        return _table_source(files, columns, drop, weight, extra)
+        layout_of = partial(FrameLayout, columns=columns, drop=drop, weight=weight, extra=extra, mixed=mixed)
+        return _table_source(files, layout_of, (set(extra) - {*(columns or ()), weight}) | set(texts))
     if len(unnamed) < len(files):
         other = next(file for file in files if file.format.named_columns)
         raise SourceError(f"{unnamed[0].path!r} has no column names but {other.path!r} has: they do not mix.")
@@ -70,21 +79,16 @@ def file_source(
 
 
 def _table_source(
-    files: Sequence[FoundFile],
-    columns: Sequence[str] | None,
-    drop: Sequence[str] | None,
-    weight: str | None,
-    extra: Sequence[str],
+    files: Sequence[FoundFile], layout_of: Callable[..., FrameLayout], texts: set[str]
 ) -> FileSource:
-    travelling = set(extra) - {*(columns or ()), weight}
     schemas = []
     layout: FrameLayout | None = None
     n_rows: int | None = 0
     for file in files:
-        schema, rows = _described(file, travelling)
+        schema, rows = _described(file, texts)
         schemas.append(schema)
         types = nw.from_native(schema.empty_table()).schema
-        layout = layout or FrameLayout(types, columns, drop, weight, extra, repr(file.path))
+        layout = layout or layout_of(types, where=repr(file.path))
         layout.check_columns(types, repr(file.path))
         layout.widen(types)
         n_rows = None if n_rows is None or rows is None else n_rows + rows
@@ -96,9 +100,10 @@ def _table_source(
 def _described(file: FoundFile, travelling: set[str]) -> tuple[Any, int | None]:
     try:
         schema, rows = file.format.describe(file, travelling)
+        names = schema.names  # which may be no text, in a damaged file
     except _failures() as error:
         raise SourceError(f"Cannot read {file.path!r} as {file.format.name}: {error}") from error
-    repeated = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise InputError(f"{file.path!r} has several columns named {listed(repeated)}.")
     return schema, rows

@@ -10,7 +10,7 @@ import numpy as np
 from narwhals.dependencies import is_into_series, is_pandas_dataframe
 from numpy.typing import NDArray
 
-from dc2.errors import InputError, InputTypeError
+from dc2.errors import InputError, InputTypeError, MissingValuesError
 from dc2.sources.base import Block, in_rows
 from dc2.sources.checks import check_weights, listed
 from dc2.sources.once import kept_table
@@ -21,9 +21,11 @@ __all__ = [
     "Frame",
     "FrameLayout",
     "FrameSource",
+    "TableRows",
     "as_frame",
     "check_no_nulls",
     "has_text_names",
+    "is_numeric",
 ]
 
 Frame = nw.DataFrame[Any]
@@ -41,6 +43,8 @@ class FrameSource(StreamSource[Frame]):
         As for `FrameLayout`.
     named : bool, default=True
         Whether the columns have names; False where they were only numbered.
+    mixed : bool, default=False
+        As for `FrameLayout`.
 
     Examples
     --------
@@ -61,8 +65,10 @@ class FrameSource(StreamSource[Frame]):
         weight: str | None = None,
         extra: Sequence[str] = (),
         named: bool = True,
+        *,
+        mixed: bool = False,
     ) -> None:
-        layout = FrameLayout(frame.schema, columns, drop, weight, extra)
+        layout = FrameLayout(frame.schema, columns, drop, weight, extra, mixed=mixed)
         check_no_nulls(frame, layout.number_columns)
         super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
         if not named:
@@ -86,6 +92,9 @@ class FrameLayout:
         Columns that travel with the rows as they are, of any type.
     where : str, default="X"
         What the schema belongs to, for messages.
+    mixed : bool, default=False
+        Whether features may be of any type and have blanks. Blocks then hold frames, which `dc2.TablePreparer` turns
+        into numbers.
     """
 
     def __init__(
@@ -96,29 +105,37 @@ class FrameLayout:
         weight: str | None = None,
         extra: Sequence[str] = (),
         where: str = "X",
+        *,
+        mixed: bool = False,
     ) -> None:
+        self.mixed = mixed
         self._weight = weight
         self._extra = list(extra)
         self._every_column_used = columns is None
         others = [*(drop or ()), *([] if weight is None else [weight]), *extra]
         _check_present(schema, [*(columns or ()), *others], where)
         names = [name for name in schema if name not in others] if columns is None else list(columns)
-        _check_numeric(schema, names if weight is None else [*names, weight], where)
         self._schema = dict(schema)
+        self._names = names
+        _check_numeric(schema, self.number_columns, where)
         self.feature_names: tuple[str, ...] | None = tuple(names)
         self.n_features: int = len(names)
-        self.dtype: np.dtype[Any] = _promoted(schema, names)
-        self._names = names
+        self.dtype: np.dtype[Any] = np.dtype(np.float64) if mixed else _promoted(schema, names)
 
     @property
     def number_columns(self) -> list[str]:
-        """The columns that must be numbers: the features and the weights."""
-        return self._names if self._weight is None else [*self._names, self._weight]
+        """The columns that must be numbers: the features, unless they may be anything, and the weights."""
+        return [*([] if self.mixed else self._names), *([] if self._weight is None else [self._weight])]
 
     @property
     def needed_columns(self) -> list[str]:
         """All columns that have to be read, each once."""
-        return list(dict.fromkeys([*self.number_columns, *self._extra]))
+        return list(dict.fromkeys([*self._names, *self.number_columns, *self._extra]))
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether every feature is a number or a boolean."""
+        return all(is_numeric(self._schema[name]) for name in self._names)
 
     def check_columns(self, schema: Schema, where: str) -> None:
         """Raise if a frame with this schema has not the columns of the first one."""
@@ -130,7 +147,10 @@ class FrameLayout:
                 "with columns=."
             )
         _check_numeric(schema, self.number_columns, where)
-        for name in self._extra:
+        words = [
+            n for n in self._names if self.mixed and is_numeric(schema[n]) != is_numeric(self._schema[n])
+        ]
+        for name in [*self._extra, *words]:
             if schema[name] != self._schema[name]:
                 raise InputError(
                     f"{where} has {schema[name]} in column {name!r}, but the first has {self._schema[name]}. "
@@ -139,7 +159,7 @@ class FrameLayout:
 
     def check_dtype(self, schema: Schema, where: str) -> None:
         """Raise if a frame with this schema holds wider numbers than those before."""
-        if not np.can_cast(_promoted(schema, self._names), self.dtype, casting="safe"):
+        if not self.mixed and not np.can_cast(_promoted(schema, self._names), self.dtype, casting="safe"):
             wide = [n for n in self._names if not np.can_cast(_numpy_dtype(schema[n]), self.dtype, "safe")]
             raise InputError(
                 f"{where} has wider numbers in column {listed(wide)} than the first, which is worked on as "
@@ -158,18 +178,23 @@ class FrameLayout:
 
     def widen(self, schema: Schema) -> None:
         """Make room for the numbers of one more frame."""
-        self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
+        if not self.mixed:
+            self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
 
     def join(self, pieces: Sequence[Frame]) -> Frame:
         """Put frames one below the other, also where some hold integers and others floats."""
         if any(piece.schema != pieces[0].schema for piece in pieces):
-            numbers = nw.col(self.number_columns).cast(nw.Float64)
-            pieces = [piece.with_columns(numbers) for piece in pieces]
+            numbers = [n for n in self.needed_columns if n not in self._extra and is_numeric(self._schema[n])]
+            pieces = [piece.with_columns(nw.col(numbers).cast(nw.Float64)) for piece in pieces]
         return nw.concat(pieces)
 
     def values(self, piece: Frame) -> list[NDArray[Any]]:
         """Return the numbers, which every pass must find the same."""
-        arrays = (column.to_numpy() for column in _native_columns(piece, self.number_columns))
+        names = self.needed_columns if self.mixed else self.number_columns
+        numbers = [name for name in names if name not in self._extra and is_numeric(piece.schema[name])]
+        texts = [name for name in names if name not in self._extra and piece.schema[name] == nw.String]
+        arrays = [column.to_numpy() for column in _native_columns(piece, numbers)]
+        arrays += [piece.get_column(name).str.len_chars().fill_null(-1).to_numpy() for name in texts]
         return [array for array in arrays if array.dtype.kind in "biuf"]
 
     def block(self, piece: Frame, start: int) -> Block:
@@ -178,7 +203,28 @@ class FrameLayout:
         if self._weight is not None:
             weights = check_weights(piece.get_column(self._weight).to_numpy(), start=start)
         extra = piece.select(self._extra).to_arrow() if self._extra else None
-        return Block(start, _FrameRows(piece, self._names, self.dtype), weights, extra)
+        rows = TableRows(piece, self._names) if self.mixed else _FrameRows(piece, self._names, self.dtype)
+        return Block(start, rows, weights, extra)
+
+
+class TableRows:
+    """Rows of a table of any columns, as a frame; they are no matrix until someone prepares them."""
+
+    def __init__(self, frame: Frame, names: Sequence[str]) -> None:
+        self.frame = frame.select(names)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def matrix(self) -> NDArray[Any]:
+        """Raise: words are no numbers."""
+        raise InputTypeError(
+            "X is a table whose columns are not prepared. Fit a dc2.TablePreparer and use its transform."
+        )
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Raise: words are no numbers."""
+        return self.matrix()
 
 
 class _FrameRows:
@@ -273,7 +319,7 @@ def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: 
             first = start + int(column.is_null().to_numpy().argmax())
             found.append(f"column {name!r} has {missing} (first in row {first})")
     if found:
-        raise InputError(
+        raise MissingValuesError(
             f"Input {where} contains missing values (null, NaN). In rows {start} to {start + len(frame) - 1}: "
             f"{', '.join(found[:5])}{f' and {len(found) - 5} more columns' if len(found) > 5 else ''}. "
             "Fill them in, for instance with sklearn.impute.SimpleImputer, or drop these rows."
@@ -324,14 +370,19 @@ def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
             f"{where} has integers of 128 bits, for which NumPy has no type: {listed(wide)}. Cast them first, for "
             "instance to Float64, or leave them out with columns= or drop= of dc2.as_source."
         )
-    other = [name for name in names if not (schema[name].is_numeric() or schema[name] == nw.Boolean)]
+    other = [name for name in names if not is_numeric(schema[name])]
     if other:
         kinds = sorted({str(schema[name]) for name in other})
         raise InputTypeError(
             f"{where} has columns that are not numeric: {listed(other)} ({', '.join(kinds)}). Leave them out with "
             "columns= or drop= of dc2.as_source, or turn them into numbers first, for instance with "
-            "sklearn.preprocessing.OneHotEncoder."
+            "dc2.TablePreparer or sklearn.preprocessing.OneHotEncoder."
         )
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether values of a column can be used as they are."""
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:

@@ -13,7 +13,7 @@ from dc2 import core
 from dc2.core.reference import CUTS
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError
-from dc2.parameters import check_integer, check_positive, check_random_directions
+from dc2.parameters import MOST_DIRECTIONS, check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence, tree_seed
 from dc2.trees.tree import NO_LIMIT, Cut, RPTree, checked_rows, grow_on
 
@@ -91,7 +91,7 @@ class RPForest:
         rng : int, Generator, RandomState, SeedSequence or None
             Where the directions come from.
         """
-        check_integer("n_trees", n_trees, low=1)
+        check_integer("n_trees", n_trees, low=1, high=MOST_DIRECTIONS)
         check_random_directions(cut, FOREST_CUTS, sharpen, n_candidates)
         cuts = ("quantile", "uniform") if cut == "mixed" else (cut,)
         rows = checked_rows(X, sample_weight)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dc2 import core
 from dc2.core.lanes import LANES
+from dc2.core.records import GrowRule
 from dc2.core.reference import NORMAL_TABLE, hash_at
 from dc2.core.reference_neighbours import EMPTY
 from dc2.parameters import check_integer
@@ -174,9 +175,8 @@ class _Search:
 
         def grow(number: int) -> NDArray[np.int32]:
             seed = int(hash_at(self.seed, np.array([number]))[0])
-            return core.grow_tree(
-                self.points, None, seed, float(leaf_size), NO_LIMIT, "median", 1, 1, NORMAL_TABLE
-            )[3]
+            rule = GrowRule(float(leaf_size), NO_LIMIT, "median", sharpen=1)
+            return core.grow_tree(self.points, None, seed, rule, NORMAL_TABLE)[3]
 
         for leaf_of_point in self.pool.map(grow, range(growth * TREES, (growth + 1) * TREES)):
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)

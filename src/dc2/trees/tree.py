@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
-from dc2.core.records import Centres, FlatTree, FoundOut, check_tree
+from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, check_tree
 from dc2.core.reference import CUTS, NORMAL_TABLE
 from dc2.errors import InputError, ParameterError
 from dc2.model_file import saved_record
@@ -251,9 +251,8 @@ def grow_on(
     n_candidates: int = 1,
 ) -> tuple[RPTree, NDArray[np.int32]]:
     """Grow a tree on checked rows; return it and the leaf of each row."""
-    directions, thresholds, children, leaf = core.grow_tree(
-        X, weights, seed, leaf_size, max_leaves, cut, sharpen, n_candidates, NORMAL_TABLE
-    )
+    rule = GrowRule(leaf_size, max_leaves, cut, sharpen, n_candidates)
+    directions, thresholds, children, leaf = core.grow_tree(X, weights, seed, rule, NORMAL_TABLE)
     return RPTree(directions, thresholds, children), leaf
 
 

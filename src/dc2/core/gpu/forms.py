@@ -6,13 +6,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dc2.core.gpu.card import Card, cupy, own_card
 from dc2.errors import InputTypeError
 
-__all__ = ["as_cupy", "form_like", "table_at"]
+__all__ = ["as_cupy", "form_like", "host_array", "table_at"]
 
 
 def as_cupy(data: Any) -> tuple[Card, Any]:
@@ -58,8 +57,8 @@ def table_at(table: NDArray[Any], ids: Any) -> Any:
         return form_like(ids)(card.xp.asarray(table)[numbers])
 
 
-def host_array(data: Any) -> NDArray[np.float64]:
+def host_array(data: Any) -> NDArray[Any]:
     """Return numbers that may lie on a card, on the host."""
     _, array = as_cupy(data)
-    host: NDArray[np.float64] = cupy().asnumpy(array)
+    host: NDArray[Any] = cupy().asnumpy(array)
     return host

@@ -13,7 +13,7 @@ from dc2.errors import InputError, InputTypeError, ParameterError, SourceError
 if TYPE_CHECKING:
     from dc2.engines.dask.passes import Pass
 
-__all__ = ["KINDS", "explain", "workers_died"]
+__all__ = ["KINDS", "explain", "no_workers", "workers_died"]
 
 KINDS = (Exception, asyncio.CancelledError)
 """What may come out of a cluster; to be cancelled is not an Exception everywhere."""
@@ -39,6 +39,14 @@ def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[A
     failed = first_failed([call for call, _ in work.pairs if call.key in suspects]) if suspects else None
     if failed is not None:
         raise chunk_failed(suspects[failed.key].number, error) from error
+
+
+def no_workers(stage: str, seconds: float) -> SourceError:
+    """Return the error that says that nobody is left to do the work."""
+    return SourceError(
+        f"the cluster has had no worker for {seconds:g} seconds, and the chunks ({stage}) are not done. "
+        "Start workers and fit again."
+    )
 
 
 def workers_died(deadly: int | None, stage: str) -> SourceError:

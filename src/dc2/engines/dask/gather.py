@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
@@ -11,7 +12,7 @@ import dask
 from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 
-from dc2.engines.dask.faults import KINDS, explain, workers_died
+from dc2.engines.dask.faults import KINDS, explain, no_workers, workers_died
 from dc2.engines.dask.suspects import deadly_chunk, suspects
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ __all__ = ["active_client", "n_threads", "results_in_order"]
 
 GATHERED_AT_ONCE = 16
 """Results that are ready travel together; each way takes some milliseconds."""
+LOOK_SECONDS = 10.0
+NO_WORKER_SECONDS = 600.0
+"""So long a cluster may be without any worker, which is time for new ones to come."""
 
 
 def active_client() -> Any | None:
@@ -59,8 +63,24 @@ def _computed(work: Pass) -> Iterator[Any]:
         yield results.popleft()
 
 
+def _await(client: Any, future: Any, stage: str) -> None:
+    """Wait until a result is there or has failed; raise where no worker is left that could make it."""
+    from distributed import wait
+
+    seen = time.monotonic()
+    while True:
+        try:
+            wait(future, timeout=LOOK_SECONDS)
+            return
+        except TimeoutError:
+            if client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > NO_WORKER_SECONDS:
+                raise no_workers(stage, NO_WORKER_SECONDS) from None
+
+
 def _gathered(client: Any, work: Pass) -> Iterator[Any]:
-    from distributed import KilledWorker, as_completed, wait
+    from distributed import KilledWorker, as_completed
 
     def first_failed(calls: Sequence[Any]) -> Any | None:
         # The scheduler remembers what failed as long as our futures live, so this answers at once.
@@ -70,7 +90,7 @@ def _gathered(client: Any, work: Pass) -> Iterator[Any]:
     futures = deque(client.compute([call for call, _ in work.wanted]))
     try:
         while futures:
-            wait(futures[0])
+            _await(client, futures[0], work.stage)
             finished = takewhile(
                 lambda future: future.status == "finished", islice(futures, GATHERED_AT_ONCE)
             )

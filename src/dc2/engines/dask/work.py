@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import dask
 
+from dc2 import versions
 from dc2.engines.dask.reader import Reader
 from dc2.errors import SourceError
 
@@ -73,11 +76,22 @@ class Job:
         Makes one result of a list of results.
     reader : Reader or None
         Makes a block of a computed chunk; without it, the function takes the chunk as it is.
+    version : str
+        The version of dc2 where it was made. Others may compute other bits.
     """
 
     function: Callable[[Any], Any]
     merge: Callable[[Sequence[Any]], Any] | None
     reader: Reader | None
+    version: str = field(default_factory=lambda: versions.__version__)
+
+    def check_version(self) -> None:
+        """Raise if this process has another version of dc2."""
+        if self.version != versions.__version__:
+            raise SourceError(
+                f"the worker {platform.node()} (process {os.getpid()}) has dc2 {versions.__version__}, but the work "
+                f"comes from dc2 {self.version}. Install the same version everywhere and start the workers anew."
+            )
 
     def joined(self, results: list[Any]) -> list[Any]:
         """Return the results, as one where they can be merged."""
@@ -86,6 +100,7 @@ class Job:
 
 def run_batch(job: Job, batch: Batch, piece: Any = None) -> list[Any]:
     """Work on the chunks of a batch, holding one at a time; empty ones are passed over."""
+    job.check_version()
     results: list[Any] = []
     for chunk in batch.chunks:
         if chunk.graph is not None:

@@ -78,7 +78,7 @@
   const drawMap = (map, facts) => {
     const drawing = map.querySelector("svg");
     const marks = all(".marks use", drawing);
-    const names = all(".names text", drawing);
+    let names = all(".names text", drawing);
     const note = document.getElementById("map-note");
     const sizes = marks.map((mark) => mark.style.transform.match(/scale\(.*\)/)[0]);
     const inOrder = marks.map((_, i) => i).sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
@@ -145,13 +145,59 @@
       moveTo(facts.layouts[i]);
     }));
 
-    const legend = all(".legend button", map);
-    legend.forEach((button, k) => button.addEventListener("click", () => {
-      alone = alone === k ? null : k;
-      legend.forEach((other, j) => other.setAttribute("aria-pressed", String(j === alone)));
+    const showAlone = (wanted) => {
+      alone = wanted;
+      all(".legend button", map).forEach((other, j) => other.setAttribute("aria-pressed", String(j === alone)));
       marks.forEach((mark, i) => mark.classList.toggle("faded", alone !== null && facts.cluster[i] !== alone));
       names.forEach((name, j) => name.classList.toggle("faded", alone !== null && j !== alone));
-    }));
+    };
+    const listen = () => all(".legend button", map).forEach((button, k) =>
+      button.addEventListener("click", () => showAlone(alone === k ? null : k)));
+    listen();
+
+    // Of each cluster the mark nearest to its middle carries the number, so that none stands in a void.
+    const namePlaces = (cluster, count, { xy }) => {
+      const sums = Array.from({ length: count }, () => [0, 0, 0]);
+      cluster.forEach((k, i) => { sums[k][0] += xy[2 * i]; sums[k][1] += xy[2 * i + 1]; sums[k][2] += 1; });
+      const best = sums.map(() => [Infinity, 0, 0]);
+      cluster.forEach((k, i) => {
+        const [x, y] = [xy[2 * i], xy[2 * i + 1]];
+        const off = (x - sums[k][0] / sums[k][2]) ** 2 + (y - sums[k][1] / sums[k][2]) ** 2;
+        if (off < best[k][0]) best[k] = [off, x, y];
+      });
+      return best.flatMap(([, x, y]) => [x, y]);
+    };
+    const clusterMap = (view, look) => {
+      tell(null);
+      facts.cluster = view.cluster;
+      facts.layouts.forEach((one) => { one.at = namePlaces(view.cluster, view.rows.length, one); });
+      marks.forEach((mark, i) => {
+        mark.setAttribute("href", `#mark-${look.shape(view.cluster[i])}`);
+        mark.style.fill = look.colour(view.cluster[i]);
+      });
+      inOrder.sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+      const holder = drawing.querySelector(".names");
+      holder.setAttribute("class", view.rows.length > 20 ? "names many" : "names");
+      names = view.rows.map((_, k) => {
+        const name = document.createElementNS("http://www.w3.org/2000/svg", "text");
+        name.setAttribute("dy", "0.35em");
+        name.setAttribute("text-anchor", "middle");
+        name.textContent = k;
+        return name;
+      });
+      holder.replaceChildren(...names);
+      map.querySelector(".legend").replaceChildren(...view.rows.map((_, k) => {
+        const button = element("button", "");
+        button.type = "button";
+        button.setAttribute("aria-label", `Show cluster ${k} alone`);
+        button.append(look.swatch(k));
+        return button;
+      }));
+      listen();
+      showAlone(null);
+      moveTo(layout);
+    };
+    return clusterMap;
   };
 
   const drawMatrix = (matrix, facts) => {
@@ -172,8 +218,195 @@
     drawing.addEventListener("pointerleave", hideTip);
   };
 
+  // Other numbers of clusters: tables, heat map and map follow the slider. Numbers were written by Python.
+  const explore = (facts, clusterMap) => {
+    const chosen = facts.views.findIndex((view) => view.chosen);
+    const shape = (k) => facts.shapes[Math.floor(k / facts.colours) % facts.shapes.length];
+    const colour = (k) => `var(--c${k % facts.colours})`;
+    const swatch = (k) => {
+      const [holder, dot] = [element("span", ""), element("i", "")];
+      holder.className = "swatch";
+      dot.className = `dot ${shape(k)}`;
+      dot.style.background = colour(k);
+      holder.append(dot, String(k));
+      return holder;
+    };
+    const look = { shape, colour, swatch };
+    let view = facts.views[chosen];
+
+    const cell = (content, { name = "td", sort = null, number = true } = {}) => {
+      const made = element(name, "");
+      made.append(content);
+      if (name === "th") made.scope = "row";
+      else if (number) made.className = "number";
+      if (sort !== null) made.dataset.sort = sort;
+      return made;
+    };
+    const bar = (share, text, fill) => {
+      const [holder, track, full] = [element("span", ""), element("i", ""), element("b", "")];
+      holder.className = "bar";
+      full.style.width = `${100 * share}%`;
+      full.style.background = fill;
+      track.append(full);
+      holder.append(element("span", text), track);
+      return holder;
+    };
+    const wordsOf = (words) => {
+      if (!words.length) return [Object.assign(element("span", "near the average in every column"), { className: "muted" })];
+      return words.map(([word, name, mean, overall]) => {
+        const holder = Object.assign(element("span", ""), { className: "word" });
+        holder.append(element("b", word), ` ${name}`, element("small", ` ${mean} against ${overall}`));
+        return holder;
+      });
+    };
+    const sizeRow = (k, largest) => {
+      const row = element("tr", "");
+      const stability = view.stability ? view.stability[k] : null;
+      const words = cell("", { number: false, sort: view.words[k].map(([word, name]) => `${word} ${name}`).join(", ") });
+      words.append(...wordsOf(view.words[k]));
+      row.append(
+        cell(swatch(k), { name: "th", sort: k }),
+        cell(view.rowsText[k], { sort: view.rows[k] }),
+        cell(bar(view.share[k] / largest, view.shareText[k], colour(k)), { sort: view.share[k] }),
+        cell(stability === null ? "–" : stability.toFixed(2), { sort: stability ?? -1 }),
+        cell(String(view.signatures[k]), { sort: view.signatures[k] }),
+        words,
+      );
+      return row;
+    };
+    const heatCell = (k, column) => {
+      const value = view.difference[k][column];
+      const strength = Math.min(Math.abs(value) / 2, 1);
+      const made = cell((value > 0.05 ? "+" : "") + value.toFixed(1).replace("-0.0", "0.0").replace("-", "−"), { sort: value });
+      made.className = `number ${value > 0 ? "high" : "low"}${strength > 0.6 ? " strong" : ""}`;
+      made.style.setProperty("--s", `${100 * strength}%`);
+      made.dataset.tip = `Cluster ${k}, ${facts.columns[column]}: ${view.means[k][column]} on average; all: ${facts.overall[column]}`;
+      return made;
+    };
+    const fillHeat = (table) => {
+      const titles = view.rows.map((_, k) => {
+        const [title, button] = [element("th", ""), element("button", "")];
+        title.scope = "col";
+        title.className = "number";
+        button.type = "button";
+        button.append(swatch(k));
+        button.addEventListener("click", () => sortTable(table, title));
+        title.append(button);
+        return title;
+      });
+      const head = table.tHead.rows[0];
+      head.replaceChildren(head.cells[0], ...titles, head.cells[head.cells.length - 1]);
+      table.tBodies[0].replaceChildren(...facts.columns.map((name, column) => {
+        const row = element("tr", "");
+        row.append(cell(name, { name: "th" }), ...view.rows.map((_, k) => heatCell(k, column)), cell(facts.overall[column]));
+        return row;
+      }));
+    };
+
+    // What Python wrote for the chosen number is kept, and put back when it is chosen again.
+    const sizes = document.querySelector("#sizes table");
+    const heat = document.querySelector("#heat table");
+    const original = { sizes: [...sizes.tBodies[0].rows], head: [...heat.tHead.rows[0].cells], heat: [...heat.tBodies[0].rows] };
+    const noise = original.sizes.filter((row) => row.querySelector(".noise"));
+    const show = (wanted) => {
+      view = wanted;
+      if (view.chosen) {
+        sizes.tBodies[0].replaceChildren(...original.sizes);
+        heat.tHead.rows[0].replaceChildren(...original.head);
+        heat.tBodies[0].replaceChildren(...original.heat);
+      } else {
+        const largest = Math.max(...view.share) || 1;
+        sizes.tBodies[0].replaceChildren(...view.rows.map((_, k) => sizeRow(k, largest)), ...noise);
+        fillHeat(heat);
+      }
+      if (clusterMap) clusterMap(view, look);
+      if (compare) fillPickers();
+    };
+
+    const slider = document.getElementById("view");
+    if (slider) {
+      const reset = document.getElementById("view-reset");
+      const follow = () => {
+        const wanted = facts.views[Number(slider.value)];
+        document.getElementById("view-number").textContent = wanted.rows.length;
+        document.getElementById("view-note").textContent = wanted.note;
+        slider.setAttribute("aria-valuetext", `${wanted.rows.length} clusters`);
+        reset.disabled = wanted.chosen;
+        document.body.classList.toggle("other-view", !wanted.chosen);
+        show(wanted);
+      };
+      slider.addEventListener("input", follow);
+      reset.addEventListener("click", () => { slider.value = chosen; follow(); slider.focus(); });
+    }
+
+    const compare = document.getElementById("compare");
+    const pickers = ["compare-a", "compare-b"].map((id) => document.getElementById(id));
+    const fillTable = () => {
+      const [a, b] = pickers.map((picker) => Number(picker.value));
+      const table = element("table", "");
+      table.setAttribute("aria-label", `Clusters ${a} and ${b}`);
+      const head = table.createTHead().insertRow();
+      ["Column", `Cluster ${a}`, `Cluster ${b}`, "Difference, in standard deviations"].forEach((text, i) => {
+        const title = element("th", text);
+        title.scope = "col";
+        if (i) title.className = "number";
+        head.append(title);
+      });
+      const body = table.createTBody();
+      const apart = facts.columns.map((_, column) => view.difference[a][column] - view.difference[b][column]);
+      facts.columns.map((_, column) => column).sort((i, j) => Math.abs(apart[j]) - Math.abs(apart[i])).forEach((column) => {
+        const row = body.insertRow();
+        row.append(
+          cell(facts.columns[column], { name: "th" }),
+          cell(view.means[a][column]),
+          cell(view.means[b][column]),
+          cell((apart[column] > 0 ? "+" : "") + apart[column].toFixed(1).replace("-", "−")),
+        );
+      });
+      document.getElementById("compare-table").replaceChildren(table);
+    };
+    const fillPickers = () => {
+      pickers.forEach((picker, at) => {
+        const was = Math.min(Number(picker.value), view.rows.length - 1);
+        picker.replaceChildren(...view.rows.map((_, k) => Object.assign(element("option", String(k)), { value: k })));
+        picker.value = at && was === Number(pickers[0].value) ? (was + 1) % view.rows.length : was;
+      });
+      fillTable();
+    };
+    if (compare) {
+      pickers.forEach((picker) => picker.addEventListener("change", fillTable));
+      fillTable();
+    }
+
+    const hide = document.getElementById("noise");
+    if (hide) hide.addEventListener("click", () => {
+      const hidden = hide.getAttribute("aria-pressed") !== "true";
+      hide.setAttribute("aria-pressed", String(hidden));
+      hide.textContent = hidden ? "Show noise" : "Hide noise";
+      noise.forEach((row) => { row.hidden = hidden; });
+    });
+
+    const quoted = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+    const csv = () => {
+      const lines = [["cluster", facts.unit, "share", "stability", "signatures", "sets_apart"].join(",")];
+      view.rows.forEach((rows, k) => {
+        const words = view.words[k].map(([word, name]) => `${word} ${name}`).join(", ");
+        lines.push([k, rows, view.share[k], view.stability ? view.stability[k] : "", view.signatures[k], quoted(words)].join(","));
+      });
+      return `${lines.join("\n")}\n`;
+    };
+    document.getElementById("download").addEventListener("click", () => {
+      const link = element("a", "");
+      link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+      link.download = "clusters.csv";
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  };
+
   const map = document.getElementById("signature-map");
-  if (map) drawMap(map, data("map"));
+  const clusterMap = map ? drawMap(map, data("map")) : null;
+  if (document.getElementById("sizes")) explore(data("explore"), clusterMap);
   const matrix = document.getElementById("similarity-matrix");
   if (matrix) drawMatrix(matrix, data("matrix"));
 })();

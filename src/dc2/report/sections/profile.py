@@ -33,7 +33,7 @@ def section(facts: Facts) -> Section:
     left_out = len(profile.names) - len(shown)
     body = join(
         _key(),
-        heat,
+        tag("div", heat, id="heat"),
         paragraph(
             f"{len(shown)} of {number(len(profile.names))} columns are shown: those in which clusters differ most.",
             class_="note",

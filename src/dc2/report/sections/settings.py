@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import dc2
 from dc2 import core
 from dc2.facts.facts import Facts
 from dc2.kernels import RPF
@@ -86,8 +85,8 @@ def python_snippet(model: Any) -> str:
 
 
 def _import_of(recipe: Any) -> str:
-    name = type(recipe).__name__
-    return f"from {'dc2' if name in dc2.__all__ else 'dc2.kernels'} import {name}"
+    room = "dc2.kernels" if type(recipe).__module__.startswith("dc2.kernels.") else "dc2"
+    return f"from {room} import {type(recipe).__name__}"
 
 
 def command_line(model: Any) -> str | None:

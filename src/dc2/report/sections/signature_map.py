@@ -49,14 +49,18 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
             for layout, xy in zip(layouts, placed, strict=True)
         ],
         "cluster": clusters.labels.tolist(),
-        "rows": [_rows_text(facts, weight) for weight in clusters.weights],
+        "rows": _rows_texts(facts),
         "names": list(clusters.names),
         "values": _values(clusters),
     }
-    left_out = len(facts.clusters.points) - len(clusters.points)
+    left_out = len(facts.clusters.in_clusters) - len(clusters.points)
     body = join(
         map_,
-        paragraph(f"The {number(left_out)} lightest signatures are not drawn.", class_="note")
+        paragraph(
+            f"{number(len(clusters.points))} signatures are drawn, of each cluster the heaviest; "
+            f"{number(left_out)} are not.",
+            class_="note",
+        )
         if left_out
         else None,
         more(
@@ -177,8 +181,12 @@ def _note(layout: Layout) -> str:
     )
 
 
-def _rows_text(facts: Facts, weight: float) -> str:
-    return f"{number(weight)} {facts.unit} ({percent(weight / facts.clusters.weights.sum())})"
+def _rows_texts(facts: Facts) -> list[str]:
+    total = facts.clusters.total
+    return [
+        f"{number(weight)} {facts.unit} ({percent(weight / total)})"
+        for weight in facts.shown_clusters.weights
+    ]
 
 
 def _values(clusters: FittedClusters) -> list[list[Any]]:

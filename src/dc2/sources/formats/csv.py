@@ -93,6 +93,7 @@ class Csv:
             convert_options=csv.ConvertOptions(
                 include_columns=names,
                 column_types={name: field.type for name, field in zip(names, fields, strict=True)},
+                null_values=[*csv.ConvertOptions().null_values, "?"],
             ),
         )
 

@@ -1,0 +1,122 @@
+"""How good communities are with the number of clusters given and not: a line for each set, means for each kind.
+
+Run ``python benchmarks/communities.py [--kind KIND] [--seed SEED] [--most ROWS]``. Sets are dealt to two halves by
+turns: rules that are tuned on one can be judged on the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from community_data import Set, sets
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.neighbors import NearestNeighbors
+
+from dc2 import Compressor
+from dc2.communities import TieGraph, Wish, conquer_ties, rechoose, tie_graph, ties_per_row
+
+LINE = "{:28} {:12} {:>6} {:>3} {:>5} {:>9} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.2f} {:>6.2f} {:>7.2f}"
+HEAD = LINE.replace(".3f", "").replace(".2f", "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kind", help="only sets of one kind, such as shape")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=int, default=20_000, help="leave out sets with more rows")
+    arguments = parser.parse_args()
+    names = (
+        "set",
+        "kind",
+        "nodes",
+        "m",
+        "k",
+        "true",
+        "ARI",
+        "NMI",
+        "ARI k",
+        "NMI k",
+        "score",
+        "agree",
+        "seconds",
+    )
+    print(HEAD.format(*names))
+    outcomes: dict[tuple[str, str], list[tuple[float, float, bool]]] = defaultdict(list)
+    for i, one in enumerate(sets()):
+        if arguments.kind not in (None, one.kind):
+            continue
+        X, labellings = one.load()
+        if len(X) <= arguments.most:
+            half = "half A" if i % 2 == 0 else "half B"
+            outcomes[one.kind, half].append(run(one, X, labellings, arguments.seed))
+    for (kind, half), rows in sorted(outcomes.items()):
+        found, given, exact = (np.mean(column) for column in zip(*rows, strict=True))
+        print(
+            f"{kind:12} {half} {len(rows):3} sets: k not given {found:.3f}, exact {exact:.0%}; k given {given:.3f}"
+        )
+
+
+def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) -> tuple[float, float, bool]:
+    """Print a line, and return the ARI with k not given and given, and whether k was found."""
+    graph, points, masses, node = nodes(one, X)
+    start = time.perf_counter()
+    result = conquer_ties(graph, points, masses, Wish(), seed, n_threads=2)
+    seconds = time.perf_counter() - start
+    numbers = [len(np.unique(y[y > 0])) for y in labellings]
+    again = {k: rechoose(result, Wish.exactly(k)).labels for k in set(numbers)}
+    found = max(scores(result.labels[node], y) for y in labellings)
+    given = max(scores(again[k][node], y) for k, y in zip(numbers, labellings, strict=True))
+    verdict = result.verdict
+    facts = (
+        one.name,
+        one.kind,
+        len(points),
+        graph.near.shape[1],
+        result.n_clusters,
+        "/".join(map(str, numbers)),
+    )
+    print(LINE.format(*facts, *found, *given, verdict.score, verdict.agreement, seconds), flush=True)
+    return found[0], given[0], result.n_clusters in numbers
+
+
+def scores(labels: NDArray[Any], truth: NDArray[Any]) -> tuple[float, float]:
+    """Return ARI and NMI over rows that are not noise."""
+    told = truth > 0
+    return adjusted_rand_score(truth[told], labels[told]), normalized_mutual_info_score(
+        truth[told], labels[told]
+    )
+
+
+def nodes(one: Set, X: NDArray[Any]) -> tuple[TieGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:
+    """Return the tie graph, the places and masses of its nodes, and each row's node."""
+    if one.signatures:
+        router = Compressor(one.signatures, populate="nearest", refine=2, random_state=0).fit(X).router_
+        m = ties_per_row(len(router.centres), len(X) / len(router.centres), X.shape[1])
+        near = router.nearest_few(X, m)[0]
+        masses = np.bincount(near[:, 0], minlength=len(router.centres)).astype(np.float64)
+        return tie_graph(near, None, len(masses)), router.centres, masses, near[:, 0]
+    points, node, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    m = ties_per_row(len(points), 1, X.shape[1])
+    near = NearestNeighbors(n_neighbors=m).fit(points).kneighbors(points, return_distance=False)
+    near = own_first(near.astype(np.int32))
+    masses = counts.astype(np.float64)
+    return tie_graph(near, masses, len(points)), points, masses, node.ravel()
+
+
+def own_first(near: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Put each row itself first among its nearest, in place of the last where rounding has left it out."""
+    own = np.arange(len(near), dtype=np.int32)[:, None]
+    lost = (near != own).all(axis=1)
+    near[lost, -1] = own[lost, 0]
+    return np.take_along_axis(near, np.argsort(near != own, axis=1, kind="stable"), axis=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Pages of the site that are made from the code: names of the library, commands of the command line."""

@@ -1,0 +1,46 @@
+"""Members: a real row for each signature, so that clusters can be shown by rows and not only by means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.compress.compress import Compression
+
+__all__ = ["member_rows"]
+
+TRIED = 8  # sampled rows of each signature, of which the nearest is taken
+
+
+def member_rows(compression: Compression, similarity: Any) -> NDArray[Any]:
+    """Return a row of each signature as it was clustered: of a few sampled ones that nearest to it.
+
+    A signature that no sampled row belongs to stands for itself, and so do signatures that are rows.
+    """
+    points, sample = compression.signatures.points, compression.sample
+    if sample is None:
+        return points
+    ids = _signature_of(compression, similarity)
+    order = np.argsort(ids, kind="stable")
+    starts = np.searchsorted(ids[order], np.arange(len(points)))
+    tried = order[np.arange(len(order)) - starts[ids[order]] < TRIED]
+    off = sample.X[tried].astype(np.float64) - points[ids[tried]]
+    squared = np.einsum("ij,ij->i", off, off)
+    best_first = tried[np.lexsort((squared, ids[tried]))]
+    found, first = np.unique(ids[best_first], return_index=True)
+    members = points.copy()
+    members[found] = sample.X[best_first[first]]
+    return members
+
+
+def _signature_of(compression: Compression, similarity: Any) -> NDArray[np.int32]:
+    """Return the signature of each sampled row; where rows tied signatures, it is known already."""
+    assert compression.sample is not None
+    if similarity.sparse:
+        nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
+        return nearest
+    ids: NDArray[np.int32] = replace(compression.router, scaling=None).assign(compression.sample.X)
+    return ids

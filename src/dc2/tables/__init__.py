@@ -1,0 +1,6 @@
+"""Tables of mixed columns become rows of numbers: decided from a sample, applied block by block."""
+
+from dc2.tables.prepared import PreparedSource
+from dc2.tables.preparer import TablePreparer
+
+__all__ = ["PreparedSource", "TablePreparer"]

@@ -1,0 +1,185 @@
+"""What becomes of each column of a table, decided from a sample of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+from dc2.estimators.columns import Columns
+from dc2.tables.association import ranks_of, share_of_levels, share_of_numbers, tells
+from dc2.tables.categories import beside_numbers, by_correspondence
+from dc2.tables.kinds import Category, LeftOut, Number, kinds_of
+from dc2.tables.numbers import number_part, spacing_of
+from dc2.tables.parts import CYCLES, CyclePart, NumberPart, TableParts, cycle_places
+from dc2.tables.sample import TableSample
+
+__all__ = ["decide"]
+
+SAME = 0.999
+"""Rank correlation from which on two columns are the same; and Cramér's V of two categories."""
+WEIGHT = 0.5
+"""Of all categories together, in the spacing of rows in the numbers."""
+LEAST_BLANK = 0.01
+BINS = 16
+TELLS_NOTHING = "left out: tells nothing about any other column"
+
+
+@dataclass
+class _Choice:
+    """Columns that are in use so far, and what was said of each."""
+
+    numbers: list[Number] = field(default_factory=list)
+    times: list[Number] = field(default_factory=list)
+    categories: list[Category] = field(default_factory=list)
+    cycles: list[tuple[Number, str]] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
+
+    def also(self, name: str, words: str) -> None:
+        self.said[name] = f"{self.said[name]}; {words}" if name in self.said else words
+
+
+def decide(sample: TableSample, categories: tuple[str, ...] = ()) -> TableParts:
+    """Return what becomes of the columns of a table.
+
+    Numbers are scaled. Whatever else is kept must tell something about another column, and categories weigh less than
+    the spacing of rows in the numbers; where there are no numbers, they are all there is.
+
+    Parameters
+    ----------
+    sample : TableSample
+    categories : tuple of str
+        Columns that are categories, whatever they look like.
+    """
+    names = [column.name for column in sample.columns]
+    choice = _Choice()
+    for kind in kinds_of(sample, categories):
+        if isinstance(kind, LeftOut):
+            choice.said[kind.name] = kind.why
+        elif isinstance(kind, Category):
+            choice.categories.append(kind)
+        else:
+            (choice.times if kind.reading == "time" else choice.numbers).append(kind)
+    _leave_out_repeats(choice)
+    _leave_out_what_tells_nothing(choice, set(categories))
+    if not (choice.numbers or choice.times or choice.categories):
+        raise InputError(
+            "no column of the table is of use: "
+            + "; ".join(f"{name!r} is {words}" for name, words in choice.said.items())
+            + ". Choose columns yourself, or take some as categories."
+        )
+    return _made(choice, names)
+
+
+def _leave_out_repeats(choice: _Choice) -> None:
+    """Keep one of columns that order or divide the rows in the same way."""
+    kept: list[tuple[Number, NDArray[np.float64]]] = []
+    for number in [*choice.numbers, *choice.times]:
+        ranks = ranks_of(_filled(number.values))
+        same = next((other.name for other, there in kept if abs(np.mean(ranks * there)) > SAME), None)
+        if same is None:
+            kept.append((number, ranks))
+        else:
+            choice.said[number.name] = f"left out: nearly the same as {same!r}"
+    choice.numbers = [number for number, _ in kept if number.reading == "number"]
+    choice.times = [number for number, _ in kept if number.reading == "time"]
+    different: list[Category] = []
+    for one in choice.categories:
+        same = next((other.name for other in different if _divides_alike(one, other)), None)
+        if same is None:
+            different.append(one)
+        else:
+            choice.said[one.name] = f"left out: nearly the same as {same!r}"
+    choice.categories = different
+
+
+def _divides_alike(one: Category, other: Category) -> bool:
+    return len(one.levels) == len(other.levels) and share_of_levels(one.codes, other.codes) > SAME**2
+
+
+def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
+    """Keep categories, points in time, cycles and blanks that tell something about a column they do not come from."""
+    blanks = [
+        Category(number.name, "blank", (), np.where(np.isfinite(number.values), 0, 1), "")
+        for number in [*choice.numbers, *choice.times]
+        if LEAST_BLANK <= np.mean(~np.isfinite(number.values)) <= 1 - LEAST_BLANK
+    ]
+    numbers, times, categories = choice.numbers, choice.times, choice.categories
+    ranks = {number.name: ranks_of(_filled(number.values)) for number in [*numbers, *times]}
+    codes = {one.name: one.codes for one in categories}
+
+    def telling(name: str, own: NDArray[np.int64]) -> bool:
+        others = [column for other, column in ranks.items() if other != name]
+        levels = [share_of_levels(own, column) for other, column in codes.items() if other != name]
+        shares = share_of_numbers(own, np.stack(others, axis=1)) if others else np.empty(0)
+        return tells(np.append(shares, levels))
+
+    choice.times = [time for time in times if telling(time.name, _binned(ranks[time.name]))]
+    choice.cycles = [
+        (time, cycle)
+        for time in times
+        for cycle in CYCLES
+        if telling(time.name, cycle_places(cycle, time.values))
+    ]
+    chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
+    if not (chosen or numbers or choice.times):
+        chosen, choice.times = categories, times  # alone, a column need not tell about another
+    choice.categories = [*chosen, *(one for one in blanks if telling(one.name, one.codes))]
+    used = {time.name for time in choice.times} | {one.name for one in chosen}
+    for name in [*(time.name for time in times), *(one.name for one in categories)]:
+        if name not in used:
+            choice.said[name] = TELLS_NOTHING
+
+
+def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
+    parts: list[NumberPart] = []
+    for number in [*choice.numbers, *choice.times]:
+        part, words = number_part(number)
+        parts.append(part)
+        choice.said[number.name] = words if number.reading == "number" else f"points in time, {words}"
+        blank = int((~np.isfinite(number.values)).sum())
+        if blank:
+            choice.also(number.name, f"blanks ({blank / len(number.values):.1%}) take the median")
+    rows = [
+        part.scaled(number.values)
+        for part, number in zip(parts, [*choice.numbers, *choice.times], strict=True)
+    ]
+    weight = WEIGHT * spacing_of(np.stack(rows, axis=1)) if rows else 1.0
+    for one in choice.categories:
+        how = "weighs little beside the numbers" if rows else "placed by correspondence analysis"
+        if one.reading == "blank":
+            choice.also(
+                one.name, f"that a value is missing {how.replace('weighs', 'is a category that weighs')}"
+            )
+        else:
+            choice.also(one.name, f"category, {one.words}, {how}")
+    places = beside_numbers(choice.categories, weight) if rows else by_correspondence(choice.categories)
+    cycles = tuple(
+        CyclePart(time.name, cycle, _circle(CYCLES[cycle], weight)) for time, cycle in choice.cycles
+    )
+    for time, cycle in choice.cycles:
+        choice.said[time.name] = choice.said[time.name].replace(TELLS_NOTHING, "point in time")
+        choice.also(time.name, f"the {cycle} as a cycle")
+    decisions = tuple((name, choice.said[name]) for name in names)
+    return TableParts(Columns(len(names), tuple(names)), tuple(parts), cycles, *places, decisions)
+
+
+def _filled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    is_there = np.isfinite(values)
+    middle = np.quantile(values[is_there], 0.5, method="inverted_cdf")
+    return np.where(is_there, values, middle)
+
+
+def _binned(ranks: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a column of ranks in bins of about equal size."""
+    edges = np.quantile(ranks, np.arange(1, BINS) / BINS, method="inverted_cdf")
+    return np.searchsorted(edges, ranks).astype(np.int64)
+
+
+def _circle(steps: int, weight: float) -> NDArray[np.float64]:
+    angle = 2 * np.pi * np.arange(steps) / steps
+    places = np.stack([np.sin(angle), np.cos(angle)], axis=1) * weight / 2
+    return np.vstack([places, np.zeros(2)])

@@ -1,0 +1,155 @@
+"""What each column of a sample is: a number, a point in time, a category, or nothing to cluster by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+from dc2.sources.checks import listed
+from dc2.tables.parts import level_codes, level_of
+from dc2.tables.sample import SampledColumn, TableSample
+from dc2.tables.values import Words, number_of, seconds_of
+
+__all__ = ["Category", "Kind", "LeftOut", "Number", "kinds_of"]
+
+FEW_ROWS = 20
+"""In fewer rows it means nothing that all values differ."""
+RARE_SHARE = 0.005
+MOST_LEVELS = 48
+MOSTLY_ONE = 0.5
+ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A column of numbers; or of points in time, in seconds."""
+
+    name: str
+    reading: Literal["number", "time"]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Category:
+    """A column of levels, as `CategoryPart` has them, and the level of each sampled row."""
+
+    name: str
+    reading: Literal["level", "blank"]
+    levels: tuple[str, ...]
+    codes: NDArray[np.int64]
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """A column that is not used, and why, in words."""
+
+    name: str
+    why: str
+
+
+Kind = Number | Category | LeftOut
+
+
+def kinds_of(sample: TableSample, categories: tuple[str, ...] = ()) -> list[Kind]:
+    """Return what each column is; `categories` names those that the user takes for such."""
+    return [_kind_of(column, sample.rows, column.name in categories) for column in sample.columns]
+
+
+def _kind_of(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Kind:
+    if column.blank.all():
+        return LeftOut(column.name, "left out: every value sampled is blank")
+    if forced:
+        return _category(column)
+    column = _read(column, rows)
+    if isinstance(column.values, Words):
+        return _words(column)
+    return _number(column, column.values)
+
+
+def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
+    """Read texts that are numbers or dates as such; raise where most are numbers but some are words."""
+    words = column.values
+    if not isinstance(words, Words):
+        return column
+    counts = words.counts()
+    for reading, read in (("number", number_of), ("time", seconds_of)):
+        numbers = np.array([read(level) for level in words.levels])
+        is_one = np.isfinite(numbers)
+        share = counts[is_one].sum() / counts.sum()
+        if share == 1:
+            return replace(column, reading=reading, values=np.append(numbers, np.nan)[words.codes])  # type: ignore[arg-type]
+        if share >= 0.5 and reading == "number" and not any(level[:1] == "0" for level in words.levels):
+            _refuse(column.name, words, is_one, rows)
+    return column
+
+
+def _refuse(name: str, words: Words, is_number: NDArray[np.bool_], rows: NDArray[np.int64]) -> None:
+    wrong = np.flatnonzero((words.codes >= 0) & ~np.append(is_number, True)[words.codes])
+    found = list(dict.fromkeys(words.levels[code] for code in words.codes[wrong]))
+    where = ", ".join(str(row) for row in rows[wrong[:5]])
+    raise InputError(
+        f"column {name!r} holds numbers and words: {listed(found)} (rows {where}{', ...' * (len(wrong) > 5)} of the "
+        f"{len(wrong)} found in a sample of {len(rows)}). Correct them or leave the column out; or, if its values are "
+        f"names, take it as a category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+    )
+
+
+def _words(column: SampledColumn) -> Kind:
+    words = column.values
+    assert isinstance(words, Words)
+    n_there = int((~column.blank).sum())
+    if len(words.levels) > max(n_there / 2, FEW_ROWS):
+        return LeftOut(
+            column.name, f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
+        )
+    return _category(column)
+
+
+def _category(column: SampledColumn) -> Kind:
+    """Keep the levels that are not rare; the others are one."""
+    values = column.values
+    if isinstance(values, Words):
+        levels, counts = values.levels, values.counts()
+    else:
+        numbers, counts = np.unique(values[~column.blank], return_counts=True)
+        levels = [level_of(number) for number in numbers]
+    least = max(1.0, RARE_SHARE * len(column.blank))
+    order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
+    kept = tuple(levels[place] for place in order[:MOST_LEVELS] if counts[place] >= least)
+    if len(levels) == 1 and not column.blank.any():
+        return LeftOut(column.name, f"left out: always {levels[0]!r}")
+    if not kept:
+        return LeftOut(column.name, f"left out: {len(levels):,} levels, all of them rare")
+    rare = len(levels) - len(kept)
+    words = f"{len(kept)} levels" + (f", {rare:,} rare ones joined" if rare else "")
+    return Category(column.name, "level", kept, level_codes(values, kept, "level"), words)
+
+
+def _number(column: SampledColumn, values: NDArray[np.float64]) -> Kind:
+    there = values[np.isfinite(values)]
+    distinct, counts = np.unique(there, return_counts=True)
+    if len(distinct) == 1 and len(there) == len(values):
+        return LeftOut(column.name, f"left out: always {distinct[0]:g}")
+    if column.reading == "number" and _is_id(column.name, there, len(distinct)):
+        return LeftOut(column.name, "left out: an id, every row has its own")
+    if len(distinct) <= 2:
+        return _category(column)
+    largest = int(counts.argmax())
+    if counts[largest] > MOSTLY_ONE * len(there):
+        levels = (level_of(distinct[largest]),)
+        words = f"mostly {distinct[largest]:g}: counts as that value or another"
+        return Category(column.name, "level", levels, level_codes(values, levels, "level"), words)
+    return Number(column.name, "time" if column.reading == "time" else "number", values)
+
+
+def _is_id(name: str, values: NDArray[np.float64], n_distinct: int) -> bool:
+    if n_distinct < len(values) or len(values) < FEW_ROWS or (values != np.floor(values)).any():
+        return False
+    steps = np.diff(values)
+    return bool((steps > 0).all() or (steps < 0).all() or ID_NAME.search(name))

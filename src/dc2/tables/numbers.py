@@ -1,0 +1,77 @@
+"""How a column of numbers is scaled, learned from a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.tables.kinds import Number
+from dc2.tables.parts import NumberPart
+
+__all__ = ["number_part", "spacing_of"]
+
+SKEWED = 0.5
+"""Of a column whose upper twentieth lies three times as far from the median as the lower one."""
+FAR_OUT = 30.0
+"""Quartile distances; a column with values farther out than so many is bent too."""
+SHARES = np.linspace(0.0, 1.0, 257)
+SPACED_ROWS = 2048
+
+
+def number_part(number: Number) -> tuple[NumberPart, str]:
+    """Return how a column is scaled, and in words: by median and quartiles, or by a curve if it is heavily skewed.
+
+    Examples
+    --------
+    >>> part, words = number_part(Number("x", "number", np.array([1.0, 2.0, 3.0, 4.0, np.nan])))
+    >>> words, part.fill, part.scaled(np.array([2.0, 4.0])).tolist()
+    ('scaled by median and quartiles', 2.0, [0.0, 1.0])
+    """
+    there = number.values[np.isfinite(number.values)]
+    middle, size = _middle_and_size(there)
+    plain = NumberPart(number.name, number.reading, middle, middle, 1.0 / size)
+    if number.reading == "time" or not _is_heavy(there):
+        return plain, "scaled by median and quartiles"
+    knots = np.unique(np.quantile(there, SHARES, method="inverted_cdf"))
+    small = np.quantile(np.abs(there[there != 0]), 0.01, method="inverted_cdf")
+    words = "heavily skewed: scaled on a logarithmic scale"
+    bent = np.arcsinh(there / small)
+    heights = np.arcsinh(knots / small)
+    if _is_heavy(bent):
+        words = "heavily skewed: scaled by quantiles"
+        order = np.sort(there)
+        heights = np.searchsorted(order, knots, "left") + np.searchsorted(order, knots, "right") + 0.0
+        bent = np.interp(there, knots, heights)
+    shift, size = _middle_and_size(bent)
+    curve = NumberPart(number.name, number.reading, middle, 0.0, 1.0, knots, (heights - shift) / size)
+    return curve, words
+
+
+def _middle_and_size(values: NDArray[np.float64]) -> tuple[float, float]:
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
+    size = float(high - low) or float(values.std()) or 1.0
+    return float(middle), size
+
+
+def _is_heavy(values: NDArray[np.float64]) -> bool:
+    low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], method="inverted_cdf")
+    width = _middle_and_size(values)[1]
+    skew = abs(high + low - 2 * middle) / (high - low) if high > low else 1.0
+    return bool(skew > SKEWED or np.abs(values - middle).max() > FAR_OUT * width)
+
+
+def spacing_of(rows: NDArray[np.float64]) -> float:
+    """Return the median distance of a row to the one nearest to it that is not the same.
+
+    Examples
+    --------
+    >>> spacing_of(np.array([[0.0], [0.0], [2.0], [4.0]]))
+    2.0
+    """
+    rows = rows[:SPACED_ROWS]
+    nearest = np.empty(len(rows))
+    for place, row in enumerate(rows):
+        squares = ((rows - row) ** 2).sum(axis=1)
+        others = squares[squares > 0]
+        nearest[place] = others.min() if len(others) else 0.0
+    return float(np.sqrt(np.median(nearest)))

@@ -1,0 +1,234 @@
+"""How columns become numbers: frozen parts that are applied to any block of rows, and saved with a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+from dc2.estimators.columns import Columns
+from dc2.model_file import saved_record
+from dc2.sources.frames import Frame
+from dc2.tables.values import Words, as_numbers, column_values
+
+__all__ = ["CYCLES", "CategoryPart", "CyclePart", "NumberPart", "TableParts", "cycle_places", "level_of"]
+
+CYCLES = {"hour": 24, "weekday": 7, "month": 12}
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class NumberPart:
+    """A column of numbers, or of points in time in seconds: (x - shift) * factor, or a curve.
+
+    Attributes
+    ----------
+    name : str
+    reading : {"number", "time"}
+    fill : float
+        What blanks count as.
+    shift, factor : float
+    knots, heights : ndarray or None
+        A curve through these points instead, level beyond its ends. Logarithms are only taken where it is made, so
+        that every platform applies the same one.
+    """
+
+    name: str
+    reading: Literal["number", "time"]
+    fill: float
+    shift: float
+    factor: float
+    knots: NDArray[np.float64] | None = None
+    heights: NDArray[np.float64] | None = None
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when read from a model file."""
+        numbers = np.array([self.fill, self.shift, self.factor])
+        curve = (self.knots, self.heights)
+        if not np.isfinite(numbers).all() or (self.knots is None) != (self.heights is None):
+            raise InputError("the parts of a NumberPart do not fit together.")
+        for line in curve:
+            if line is not None and not (
+                line.dtype == np.float64
+                and line.ndim == 1
+                and len(line) > 0
+                and self.knots is not None
+                and line.shape == self.knots.shape
+                and np.isfinite(line).all()
+            ):
+                raise InputError("the curve of a NumberPart does not fit together.")
+
+    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers as they count."""
+        filled = np.where(np.isfinite(values), values, self.fill)
+        if self.knots is None or self.heights is None:
+            return (filled - self.shift) * self.factor
+        return np.interp(filled, self.knots, self.heights)
+
+    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
+        """Write the column of a block into the one column of `out`."""
+        out[:, 0] = self.scaled(as_numbers(frame, self.name, self.reading, start))
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class CyclePart:
+    """The hour, the weekday or the month of a point in time, as a place on a circle."""
+
+    name: str
+    cycle: str
+    circle: NDArray[np.float64]
+
+    def check(self) -> None:
+        """Raise if the circle has not a place for each step; called when read from a model file."""
+        if self.circle.shape != (CYCLES.get(self.cycle, -1) + 1, 2) or not np.isfinite(self.circle).all():
+            raise InputError("the parts of a CyclePart do not fit together.")
+
+    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
+        """Write the two columns of a block into `out`; blanks lie in the middle."""
+        out[:] = self.circle[cycle_places(self.cycle, as_numbers(frame, self.name, "time", start))]
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class CategoryPart:
+    """A column of levels, each with a place in a space that all categories share.
+
+    Attributes
+    ----------
+    name : str
+    reading : {"level", "blank"}
+        Whether the levels are the values of the column, or only whether there is one.
+    levels : tuple of str
+        Those with places of their own, in the first lines of `places`.
+    places : ndarray of shape (n_levels + 2, n_out)
+        The last two lines are those of all other levels, and of blanks.
+    """
+
+    name: str
+    reading: Literal["level", "blank"]
+    levels: tuple[str, ...]
+    places: NDArray[np.float64]
+
+    def check(self) -> None:
+        """Raise if levels and places do not fit together; called when read from a model file."""
+        if (
+            self.places.ndim != 2
+            or len(self.places) != len(self.levels) + 2
+            or not np.isfinite(self.places).all()
+        ):
+            raise InputError("the parts of a CategoryPart do not fit together.")
+
+    def codes(self, frame: Frame) -> NDArray[np.int64]:
+        """Return the line of `places` of each row."""
+        return level_codes(column_values(frame.get_column(self.name))[1], self.levels, self.reading)
+
+    def add(self, frame: Frame, out: NDArray[Any]) -> None:
+        """Add the places of a block's rows to `out`."""
+        out += self.places[self.codes(frame)]
+
+
+def level_codes(
+    values: NDArray[np.float64] | Words, levels: tuple[str, ...], reading: str
+) -> NDArray[np.int64]:
+    """Return the number of each row's level: len(levels) for others, len(levels) + 1 for blanks."""
+    other, blank = len(levels), len(levels) + 1
+    if isinstance(values, Words):
+        is_missing = values.codes < 0
+        distinct, codes = values.levels, values.codes
+    else:
+        is_missing = ~np.isfinite(values)
+        numbers, codes = np.unique(np.where(is_missing, 0.0, values), return_inverse=True)
+        distinct = [level_of(number) for number in numbers]
+    if reading == "blank":
+        return np.where(is_missing, blank, other)
+    known = {level: place for place, level in enumerate(levels)}
+    place_of = np.array([*(known.get(level, other) for level in distinct), blank], np.int64)
+    return place_of[np.where(is_missing, -1, codes)]
+
+
+def level_of(number: float) -> str:
+    """Return how a number is written as a level.
+
+    Examples
+    --------
+    >>> level_of(1.0), level_of(0.25)
+    ('1', '0.25')
+    """
+    return f"{number:.17g}"
+
+
+def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the hour, the weekday (0 is Monday) or the month (0 is January) of points in time; the last for blanks.
+
+    Examples
+    --------
+    >>> cycle_places("weekday", np.array([0.0, 86_400.0, np.nan])).tolist()
+    [3, 4, 7]
+    """
+    is_there = np.isfinite(seconds)
+    whole = np.floor(np.where(is_there, seconds, 0.0)).astype(np.int64)
+    if cycle == "hour":
+        places = whole // 3600 % 24
+    elif cycle == "weekday":
+        places = (whole // 86_400 + 3) % 7
+    else:
+        places = whole.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64) % 12
+    return np.where(is_there, places, CYCLES[cycle])
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class TableParts:
+    """All that a fitted preparer knows.
+
+    Attributes
+    ----------
+    columns : Columns
+        Those of the table.
+    numbers, cycles, categories : tuple
+        What is made of them.
+    category_names : tuple of str
+        Columns that the categories become together.
+    decisions : tuple of (str, str)
+        Each column of the table, and what was done with it, in words.
+    """
+
+    columns: Columns
+    numbers: tuple[NumberPart, ...]
+    cycles: tuple[CyclePart, ...]
+    categories: tuple[CategoryPart, ...]
+    category_names: tuple[str, ...]
+    decisions: tuple[tuple[str, str], ...]
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when read from a model file."""
+        width = len(self.category_names)
+        names = self.columns.names or ()
+        used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
+        used |= {part.name for part in self.categories}
+        if any(part.places.shape[1] != width for part in self.categories) or not used <= set(names):
+            raise InputError("the parts of a TableParts do not fit together.")
+
+    @property
+    def names_out(self) -> tuple[str, ...]:
+        """Names of the columns of numbers."""
+        cycles = [f"{part.name} ({part.cycle} {end})" for part in self.cycles for end in ("sin", "cos")]
+        return (*(part.name for part in self.numbers), *cycles, *self.category_names)
+
+    def apply(self, frame: Frame, start: int = 0) -> NDArray[np.float32]:
+        """Return the rows of a block as numbers; `start` numbers its rows in messages."""
+        out = np.zeros((len(frame), len(self.names_out)))
+        place = 0
+        for number in self.numbers:
+            number.apply(frame, start, out[:, place : place + 1])
+            place += 1
+        for cycle in self.cycles:
+            cycle.apply(frame, start, out[:, place : place + 2])
+            place += 2
+        for category in self.categories:
+            category.add(frame, out[:, place:])
+        return out.astype(np.float32)

@@ -1,0 +1,74 @@
+"""A table as a source of numbers: its blocks are prepared by the threads that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.sources.base import Block
+from dc2.sources.frames import Frame, TableRows
+from dc2.sources.tables import TableSource
+from dc2.tables.parts import TableParts
+
+__all__ = ["PreparedSource"]
+
+
+class PreparedSource:
+    """Rows of a table, prepared.
+
+    Parameters
+    ----------
+    table : TableSource
+        The rows as they are.
+    parts : TableParts
+        What becomes of them.
+    """
+
+    def __init__(self, table: TableSource, parts: TableParts) -> None:
+        self._table = table
+        self._parts = parts
+        self.feature_names: tuple[str, ...] | None = parts.names_out
+        self.n_features: int = len(parts.names_out)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)
+        self.in_memory: bool = table.in_memory
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None where it is not known without a pass."""
+        return self._table.n_rows
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass."""
+        for block in self._table.blocks(block_bytes):
+            assert isinstance(block.rows, TableRows)
+            yield replace(block, rows=_PreparedRows(block.rows.frame, self._parts, block.start))
+
+
+class _PreparedRows:
+    """Rows of a frame, prepared when they are asked for."""
+
+    def __init__(self, frame: Frame, parts: TableParts, start: int) -> None:
+        self._frame: Frame | None = frame
+        self._matrix: NDArray[Any] | None = None
+        self._n_rows = len(frame)
+        self._parts, self._start = parts, start
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def matrix(self) -> NDArray[Any]:
+        if self._matrix is None:
+            assert self._frame is not None
+            self._matrix = self._parts.apply(self._frame, self._start)
+            self._frame = None  # not both: a block has a budget
+        return self._matrix
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        if self._frame is None or 4 * len(places) > self._n_rows:
+            chosen: NDArray[Any] = self.matrix()[places]
+            return chosen
+        return self._parts.apply(self._frame[places.tolist(), :], self._start)

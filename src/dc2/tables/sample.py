@@ -1,0 +1,117 @@
+"""The sample of a table that decides what becomes of its columns: the rows with the smallest hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.core.reference import hash_at
+from dc2.engines import Engine
+from dc2.sources.base import Block
+from dc2.sources.frames import TableRows
+from dc2.sources.tables import TableSource
+from dc2.tables.values import Reading, Words, column_values
+
+__all__ = ["SampledColumn", "TableSample", "sample_table"]
+
+SAMPLED_ROWS = 16_384
+SEED = 20_260  # always the same rows of the same table: what is decided does not depend on luck
+ALL = 2**64 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class SampledColumn:
+    """The sampled values of a column: numbers (NaN is blank) or texts."""
+
+    name: str
+    reading: Reading
+    values: NDArray[np.float64] | Words
+
+    @property
+    def blank(self) -> NDArray[np.bool_]:
+        """Where there is no value."""
+        return self.values.codes < 0 if isinstance(self.values, Words) else ~np.isfinite(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSample:
+    """Sampled rows: their numbers in the table, ascending, and their columns."""
+
+    rows: NDArray[np.int64]
+    columns: list[SampledColumn]
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    rows: NDArray[np.int64]
+    columns: dict[str, tuple[Reading, Any]]
+    n_rows: int
+
+
+def sample_table(table: TableSource, engine: Engine, size: int = SAMPLED_ROWS) -> TableSample:
+    """Return at most `size` rows, in one pass that holds about twice as many at a time; those without weight never."""
+    picker = _Picker(size)
+    parts: list[_Part] = []
+    held = 0
+    for part in engine.map(picker, table, stage="divide"):
+        parts.append(part)
+        held += len(part.rows)
+        if held > 2 * size:
+            parts = [_smallest(parts, size)]
+            held = size
+            picker.limit = int(hash_at(SEED, parts[0].rows).max())
+    chosen = _smallest(parts, size)
+    columns = [
+        SampledColumn(name, reading, Words.of(values) if reading == "text" else values)
+        for name, (reading, values) in chosen.columns.items()
+    ]
+    return TableSample(chosen.rows, columns, chosen.n_rows)
+
+
+class _Picker:
+    """Keeps the rows of a block whose hash is at most a limit, which may fall while the pass goes on."""
+
+    def __init__(self, size: int) -> None:
+        self.limit = ALL
+        self._size = size
+
+    def __call__(self, block: Block) -> _Part:
+        assert isinstance(block.rows, TableRows)
+        rows = core.sample_rows(SEED, block.start, block.stop, self.limit)
+        if block.weights is not None:
+            rows = rows[block.weights[rows - block.start] > 0]
+        if len(rows) > self._size:  # of the first blocks, where no limit is known yet
+            rows = np.sort(rows[np.argpartition(hash_at(SEED, rows), self._size - 1)[: self._size]])
+        frame = block.rows.frame[(rows - block.start).tolist(), :]
+        columns: dict[str, tuple[Reading, Any]] = {}
+        for name in frame.columns:
+            reading, values = column_values(frame.get_column(name))
+            columns[name] = reading, _texts(values) if isinstance(values, Words) else values
+        return _Part(rows, columns, block.n_rows)
+
+
+def _texts(words: Words) -> list[str | None]:
+    levels = [*words.levels, None]
+    return [levels[code] for code in words.codes]
+
+
+def _smallest(parts: Sequence[_Part], size: int) -> _Part:
+    rows = np.concatenate([part.rows for part in parts])
+    places = np.arange(len(rows))
+    if len(rows) > size:
+        places = np.sort(np.argpartition(hash_at(SEED, rows), size - 1)[:size])
+    columns: dict[str, tuple[Reading, Any]] = {}
+    for name, (reading, _) in parts[0].columns.items():
+        values = [part.columns[name][1] for part in parts]
+        if reading == "text":
+            texts = [text for part in values for text in part]
+            columns[name] = reading, [texts[place] for place in places]
+        else:
+            columns[name] = reading, np.concatenate(values)[places]
+    return _Part(rows[places], columns, sum(part.n_rows for part in parts))

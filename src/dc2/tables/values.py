@@ -1,0 +1,161 @@
+"""The values of a column in one of two forms, whatever the frame: numbers with NaN for blanks, or distinct texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+from dc2.sources.checks import listed
+from dc2.sources.frames import Frame, is_numeric
+
+__all__ = ["Words", "as_numbers", "column_values", "is_blank", "number_of", "seconds_of"]
+
+BLANKS = frozenset({"", "na", "n/a", "null", "nan", "?"})
+"""What people write where there is no value, in small letters."""
+
+Reading = Literal["number", "time", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A column of texts.
+
+    Attributes
+    ----------
+    levels : list of str
+        The distinct ones.
+    codes : ndarray of shape (n_rows,), int64
+        Which one each row has; -1 where it is blank.
+    """
+
+    levels: list[str]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: list[Any]) -> Words:
+        """Take texts one by one; blanks may be None, NaN or a usual word for it.
+
+        Examples
+        --------
+        >>> words = Words.of(["b", None, "a", "N/A", "b "])
+        >>> words.levels, words.codes.tolist()
+        (['b', 'a'], [0, -1, 1, -1, 0])
+        """
+        distinct: dict[Any, int] = {}
+        raw = np.fromiter((distinct.setdefault(text, len(distinct)) for text in texts), np.int64, len(texts))
+        return cls._joined(list(distinct), raw)
+
+    @classmethod
+    def of_series(cls, column: nw.Series[Any]) -> Words:
+        """Take a column of a frame."""
+        if column.implementation.is_pyarrow():  # which finds the distinct ones itself, and fast
+            chunks = column.to_native().combine_chunks()
+            encoded = chunks if hasattr(chunks, "dictionary") else chunks.dictionary_encode("encode")
+            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            return cls._joined([*encoded.dictionary.to_pylist(), None], codes)
+        return cls.of(column.to_list())
+
+    @classmethod
+    def _joined(cls, distinct: list[Any], raw: NDArray[np.int64]) -> Words:
+        """Strip texts, and join those that are the same then."""
+        levels: dict[str, int] = {}
+        code_of = np.empty(len(distinct), np.int64)
+        for place, text in enumerate(distinct):
+            stripped = "" if text is None or text != text else str(text).strip()
+            code_of[place] = -1 if is_blank(stripped) else levels.setdefault(stripped, len(levels))
+        return cls(list(levels), code_of[raw])
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return the rows of each level."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text stands for a missing value.
+
+    Examples
+    --------
+    >>> is_blank("N/A"), is_blank("nadir")
+    (True, False)
+    """
+    return text.casefold() in BLANKS
+
+
+def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] | Words]:
+    """Return what a column of a frame holds: numbers, points in time as seconds, or texts."""
+    dtype = column.dtype
+    if is_numeric(dtype):
+        return "number", _floats(column)
+    if dtype in (nw.Date, nw.Datetime):
+        return "time", _floats(column.dt.timestamp("ms")) / 1000.0
+    if dtype == nw.Duration:
+        return "number", _floats(column.dt.total_milliseconds()) / 1000.0
+    return "text", Words.of_series(column)
+
+
+def as_numbers(
+    frame: Frame, name: str, reading: Literal["number", "time"], start: int
+) -> NDArray[np.float64]:
+    """Return a column that is known to hold numbers, or points in time; raise where a text is neither."""
+    _, values = column_values(frame.get_column(name))
+    if isinstance(values, np.ndarray):
+        return values
+    read = number_of if reading == "number" else seconds_of
+    numbers = np.array([*(read(level) for level in values.levels), np.nan])
+    wrong = np.flatnonzero(np.isnan(numbers[values.codes]) & (values.codes >= 0))
+    if len(wrong):
+        words = list(dict.fromkeys(values.levels[code] for code in values.codes[wrong]))
+        raise InputError(
+            f"column {name!r} holds {'numbers' if reading == 'number' else 'dates'}, but {len(wrong)} rows of this "
+            f"block do not: {listed(words)}, first in row {start + wrong[0]}. Correct them, or take the column as a "
+            f"category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+        )
+    return numbers[values.codes]
+
+
+def number_of(text: str) -> float:
+    """Return the number that a text is, else NaN; digits that begin with 0 are a code, not a number.
+
+    Examples
+    --------
+    >>> number_of("1.5e3"), number_of("02139"), number_of("inf"), number_of("many")
+    (1500.0, nan, nan, nan)
+    """
+    if len(text) > 1 and text.isdigit() and text[0] == "0":
+        return np.nan
+    try:
+        number = float(text)
+    except ValueError:
+        return np.nan
+    return number if np.isfinite(number) else np.nan
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds since 1970 of a date or time as ISO 8601 writes it, else NaN.
+
+    Examples
+    --------
+    >>> seconds_of("1970-01-02"), seconds_of("1970-01-01 00:00:05"), seconds_of("soon")
+    (86400.0, 5.0, nan)
+    """
+    if len(text) < len("2020-01-01") or text[4] != "-":
+        return np.nan
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return np.nan
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - datetime.combine(date(1970, 1, 1), datetime.min.time(), UTC)).total_seconds()
+
+
+def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    values = column.to_numpy()
+    if values.dtype == object:
+        values = np.array([np.nan if value is None else float(value) for value in values])
+    return values.astype(np.float64)

@@ -1,0 +1,215 @@
+"""Laws of tables: what people have goes in, is said to be prepared, and gives the same labels however it is cut up."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+import dc2
+from dc2 import DC2Clustering, TablePreparer
+from dc2.errors import InputError, InputTypeError, MissingValuesError, ParameterError, PreparationNote
+from table_data import customers
+
+TABLE, GROUPS = customers(6_000)
+pytestmark = pytest.mark.filterwarnings("ignore::dc2.errors.ClustersDoNotShowWarning")
+
+
+@pytest.fixture(scope="module")
+def preparer() -> TablePreparer:
+    return TablePreparer().fit(TABLE)
+
+
+def fitted(X: Any, k: Any = 5, **parameters: Any) -> DC2Clustering:
+    with pytest.warns(PreparationNote, match="the table was prepared"):
+        return DC2Clustering(k, random_state=0, **parameters).fit(X)
+
+
+def test_the_groups_of_a_customer_table_are_found_at_the_first_try() -> None:
+    table, groups = customers(20_000)
+    found = adjusted_rand_score(groups, fitted(table).labels_)
+    numbers = table.select_dtypes("number")
+    words = pd.get_dummies(table[["plan", "city", "country", "active"]].astype(str)).astype(float)
+    both = pd.concat([numbers.fillna(numbers.mean()), words], axis=1).to_numpy()
+    rows = (both - both.mean(axis=0)) / np.where(both.std(axis=0) > 0, both.std(axis=0), 1)
+    assert found >= 0.90
+    assert found >= adjusted_rand_score(groups, KMeans(5, n_init=3, random_state=0).fit_predict(rows))
+
+
+def test_every_column_is_decided_on_in_words(preparer: TablePreparer) -> None:
+    said = preparer.decisions_
+    assert list(said) == list(TABLE.columns)
+    assert "many distinct values" in said["customer"]
+    assert "blanks" in said["age"]
+    assert "heavily skewed" in said["income"]
+    assert said["plan"].startswith("category, 3 levels")
+    assert said["country"] == "left out: always 'IT'"
+    for column in ("city", "signup", "active"):
+        assert said[column] == "left out: tells nothing about any other column"
+
+
+def test_categories_weigh_less_than_the_spacing_of_rows_in_the_numbers(preparer: TablePreparer) -> None:
+    spread = preparer.transform(TABLE).std(axis=0)
+    assert spread[4:].max() < 0.1 * spread[:4].min()
+
+
+def test_chunks_equal_the_whole(preparer: TablePreparer) -> None:
+    parts = [preparer.transform(TABLE.iloc[start : start + 700]) for start in range(0, len(TABLE), 700)]
+    np.testing.assert_array_equal(np.concatenate(parts), preparer.transform(TABLE))
+
+
+@pytest.mark.parametrize("kind", [pl.from_pandas, lambda table: pl.from_pandas(table).to_arrow()])
+def test_every_kind_of_frame_gives_the_same_numbers(kind: Any, preparer: TablePreparer) -> None:
+    other = TablePreparer().fit(kind(TABLE))
+    assert other.decisions_ == preparer.decisions_
+    np.testing.assert_array_equal(other.transform(kind(TABLE)), preparer.transform(TABLE))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_give_the_labels_of_the_frame(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{suffix}"
+    TABLE.to_csv(path, index=False) if suffix == "csv" else TABLE.to_parquet(path)
+    labels = np.concatenate(list(fitted(path, block_bytes=2**16).predict(path)))
+    np.testing.assert_array_equal(labels, fitted(TABLE).labels_)
+
+
+def test_a_saved_model_prepares_new_rows_as_it_did(tmp_path: Path) -> None:
+    model = fitted(TABLE)
+    model.save(tmp_path / "model.dc2")
+    loaded = dc2.load(tmp_path / "model.dc2")
+    np.testing.assert_array_equal(loaded.predict(TABLE), model.labels_)
+    assert loaded.preparer_.decisions_ == model.preparer_.decisions_
+    assert loaded.feature_names_in_.tolist() == list(TABLE.columns)
+
+
+def test_numbers_without_blanks_are_left_alone() -> None:
+    frame = TABLE[["visits", "basket"]].assign(active=TABLE["active"])
+    model = DC2Clustering(3, random_state=0).fit(frame)
+    assert not hasattr(model, "preparer_")
+    rows = frame.to_numpy(np.float64)
+    np.testing.assert_array_equal(model.labels_, DC2Clustering(3, random_state=0).fit(rows).labels_)
+
+
+def test_numbers_with_blanks_are_prepared_and_arrays_are_not() -> None:
+    frame = TABLE[["age", "visits"]]
+    assert hasattr(fitted(frame, 3), "preparer_")
+    with pytest.raises(MissingValuesError):
+        DC2Clustering(3, prepare=None).fit(frame)
+    with pytest.raises(MissingValuesError):
+        DC2Clustering(3).fit(frame.to_numpy())
+
+
+def test_a_table_that_is_prepared_is_not_scaled_again() -> None:
+    with pytest.raises(ParameterError, match="scale='standard'"):
+        DC2Clustering(3, scale="standard").fit(TABLE)
+
+
+def test_predict_needs_the_columns_by_name() -> None:
+    model = fitted(TABLE)
+    with pytest.raises(InputTypeError, match="named columns"):
+        model.predict(np.zeros((3, 10)))
+    with pytest.raises(InputError, match="no column 'plan'"):
+        model.predict(TABLE.drop(columns="plan"))
+
+
+def test_other_estimators_name_the_preparer() -> None:
+    with pytest.raises(InputTypeError, match="TablePreparer"):
+        dc2.Compressor().fit(TABLE.dropna())
+
+
+def test_unseen_levels_are_other_and_counted(preparer: TablePreparer) -> None:
+    new = TABLE.head(50).assign(plan=["platinum"] * 7 + ["gold"] * 43)
+    assert preparer.count_unseen(new) == {"plan": 7}
+    with pytest.warns(PreparationNote, match="7 in 'plan'"):
+        rows = preparer.transform(new)
+    assert np.isfinite(rows).all()
+
+
+def test_words_among_numbers_are_refused_with_their_rows_unless_overruled() -> None:
+    mixed = TABLE[["visits"]].assign(code=["7", "8"] * 3000)
+    mixed.loc[[17, 230], "code"] = "many"
+    with pytest.raises(InputError, match=r"numbers and words: 'many' \(rows 17, 230 of the 2"):
+        TablePreparer().fit(mixed)
+    assert "category" in TablePreparer(["code"]).fit(mixed).decisions_["code"]
+
+
+def test_usual_words_for_missing_are_blanks() -> None:
+    frame = pd.DataFrame({"x": ["1.5", "NA", "?", "", "2", "n/a", "null", "3"] * 10, "y": np.arange(80) % 7})
+    preparer = TablePreparer().fit(frame)
+    assert "blanks (62.5%)" in preparer.decisions_["x"]
+
+
+def test_ids_constants_and_repeats_are_left_out() -> None:
+    visits = TABLE["visits"]
+    frame = pd.DataFrame(
+        {
+            "row": range(len(visits)),
+            "visits": visits,
+            "twice": 2 * visits + 1,
+            "one": 1,
+            "plan": TABLE["plan"],
+        }
+    )
+    said = TablePreparer().fit(frame).decisions_
+    assert "an id" in said["row"]
+    assert said["twice"] == "left out: nearly the same as 'visits'"
+    assert said["one"] == "left out: always 1"
+
+
+def test_a_table_of_categories_alone_is_placed_by_correspondence_analysis() -> None:
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 3, 3000)
+    columns = {
+        f"c{number}": np.where(draw.random(3000) < 0.8, group, draw.integers(0, 3, 3000)).astype(str)
+        for number in range(8)
+    }
+    frame = pd.DataFrame(columns).replace({"0": "red", "1": "green", "2": "blue"})
+    preparer = TablePreparer().fit(frame)
+    rows = preparer.transform(frame)
+    assert rows.shape[1] <= 8
+    assert adjusted_rand_score(group, KMeans(3, n_init=3, random_state=0).fit_predict(rows)) > 0.9
+
+
+def test_cycles_of_time_show_where_they_tell_something() -> None:
+    hours = np.arange(4000) % 24
+    times = pd.Timestamp("2021-03-01") + pd.to_timedelta(np.arange(4000), "h")
+    load = np.sin(2 * np.pi * hours / 24) + np.random.default_rng(0).normal(0, 0.1, 4000)
+    preparer = TablePreparer().fit(pd.DataFrame({"time": times, "load": load}))
+    assert "the hour as a cycle" in preparer.decisions_["time"]
+    assert "month" not in preparer.decisions_["time"]
+
+
+def test_set_output_names_the_columns(preparer: TablePreparer) -> None:
+    frame = TablePreparer().set_output(transform="pandas").fit_transform(TABLE)
+    assert list(frame.columns) == preparer.get_feature_names_out().tolist()
+
+
+def test_weights_of_rows_go_with_a_table() -> None:
+    with pytest.warns(PreparationNote):
+        model = DC2Clustering(5, random_state=0).fit(TABLE, sample_weight=np.ones(len(TABLE)))
+    np.testing.assert_array_equal(model.labels_, fitted(TABLE).labels_)
+
+
+def test_the_recipe_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    recipe = page.split("```python\n")[1].split("```")[0]
+    exec(compile(recipe, "docs/tables.md", "exec"), {})
+    assert "city: left out: tells nothing about any other column" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["connect-4.data.gz", "census-income.data.gz"])
+def test_public_tables_go_in_at_the_first_try(name: str, tmp_path: Path) -> None:
+    path = Path(os.environ.get("DC2_DATA", "")) / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not there")
+    rows = tmp_path / "rows.csv.gz"
+    rows.symlink_to(path)
+    with pytest.warns(PreparationNote):
+        model = DC2Clustering(3, random_state=0).fit(pd.read_csv(rows, header=None).add_prefix("x"))
+    assert model.n_clusters_ == 3
