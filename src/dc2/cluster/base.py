@@ -82,7 +82,9 @@ class SignatureClusterer(
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
         """
-        return self._keep(fit_rows(self._plan(), X, sample_weight))._say_what_does_not_show()
+        record = fit_rows(self._plan(), X, sample_weight)
+        _say_what_does_not_show(record)
+        return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
@@ -100,7 +102,9 @@ class SignatureClusterer(
         """
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
-        return self._keep(fit_signatures(self._plan(), signatures))._say_what_does_not_show()
+        record = fit_signatures(self._plan(), signatures)
+        _say_what_does_not_show(record)
+        return self._keep(record)
 
     def _keep(self, record: ClusterRecord) -> Self:
         """Take a finished record over, and say so where there are fewer clusters in it than were wanted."""
@@ -113,22 +117,6 @@ class SignatureClusterer(
                 stacklevel=3,
             )
         self._record = record
-        return self
-
-    def _say_what_does_not_show(self) -> Self:
-        """Warn where a number of clusters that was given does not show in the data."""
-        record = self._record
-        found, k = record.conquest.communities, record.conquest.n_clusters
-        if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
-            return self
-        if k > 1 and not found.verdict.shows(k):
-            warnings.warn(
-                f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
-                f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
-                f"leave n_clusters at 'auto'.",
-                ClustersDoNotShowWarning,
-                stacklevel=3,
-            )
         return self
 
     def _reconquer(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
@@ -464,6 +452,21 @@ class SignatureClusterer(
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
+
+
+def _say_what_does_not_show(record: ClusterRecord) -> None:
+    """Warn where a number of clusters that was given does not show in the data."""
+    found, k = record.conquest.communities, record.conquest.n_clusters
+    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+        return
+    if k > 1 and not found.verdict.shows(k):
+        warnings.warn(
+            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
+            "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "
+            "'auto'.",
+            ClustersDoNotShowWarning,
+            stacklevel=3,
+        )
 
 
 def _shown(
