@@ -485,6 +485,21 @@ class SignatureClusterer(
         return tags
 
 
+def _say_what_does_not_show(record: ClusterRecord) -> None:
+    """Warn where a number of clusters that was given does not show in the data."""
+    found, k = record.conquest.communities, record.conquest.n_clusters
+    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+        return
+    if k > 1 and not found.verdict.shows(k):
+        warnings.warn(
+            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
+            "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "
+            "'auto'.",
+            ClustersDoNotShowWarning,
+            stacklevel=3,
+        )
+
+
 def _shown(
     blocks: Iterator[tuple[NDArray[np.int32], Any]], seen: Callable[[NDArray[np.int32]], None]
 ) -> Iterator[tuple[NDArray[np.int32], Any]]:
