@@ -513,21 +513,3 @@ def _there(value: Value | None, name: str, when: str) -> Value:
     if value is None:
         raise AttributeError(f"{name} is there only {when}.")
     return value
-
-
-def _say_what_does_not_show(record: ClusterRecord) -> None:
-    """Warn where a number of clusters that was given does not show in the data.
-
-    Before the record is kept: whoever makes warnings errors has the model as it was.
-    """
-    found, k = record.conquest.communities, record.conquest.n_clusters
-    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
-        return
-    if k > 1 and not found.verdict.shows(k):
-        warnings.warn(
-            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
-            f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
-            f"leave n_clusters at 'auto'.",
-            ClustersDoNotShowWarning,
-            stacklevel=3,
-        )
