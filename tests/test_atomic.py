@@ -225,7 +225,7 @@ def test_an_interrupt_at_any_moment_leaves_the_model_as_it_was(action):
         "dc2.kernels.rpf.RPFSimilarity",
         "dc2.conquer.bandwidth.spectra",
         "dc2.conquer.eigenvectors.spectral_clustering",
-        "dc2.conquer.eigenvectors.heaviest_first",
+        "dc2.conquer.eigenvectors.by_mass",
     ],
 )
 def test_an_error_in_any_stage_leaves_the_clusterer_as_it_was(function, monkeypatch):
