@@ -20,6 +20,8 @@ from hypothesis import settings  # noqa: E402
 settings.register_profile("dc2", deadline=None, derandomize=True)
 settings.load_profile("dc2")
 
+collect_ignore = ["sanitized_core.py"]  # a plugin, of `make sanitize` alone
+
 
 def pytest_report_header() -> str:
     from dc2 import core

@@ -5,20 +5,11 @@ doubled), seeded and so repeatable, and reads them in a process whose memory is 
 on there. A crash, a hang, more memory than the bound or an error that is not dc2's is a failure.
 """
 
-import argparse
 import gzip
 import json
-import os
 import random
-import resource
-import signal
-import subprocess
-import sys
-import tempfile
 import warnings
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,56 +17,14 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
+from bounded_process import Case, main
 from dc2 import Compressor, as_source
 from dc2.errors import InputError, InputTypeError
 
 MEMORY_BYTES = 600 * 2**20  # beyond what the process holds when all is imported
-HANG_SECONDS = 60
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 IDS = [f"row {number}" for number in range(len(X))]
-
-
-@dataclass
-class Outcome:
-    """What a campaign found."""
-
-    cases: int = 0
-    read: int = 0
-    peak_bytes: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
-def campaign(cases: int, seed: int = 0, first: int = 0) -> Outcome:
-    """Run cases in a process of their own; where it dies, say so and go on with the next case in another."""
-    outcome, case, last = Outcome(), first, first + cases
-    with tempfile.TemporaryDirectory() as folder:
-        while case < last:
-            case = 1 + _run(Path(folder), case, last, seed, outcome)
-    outcome.cases = cases
-    return outcome
-
-
-def _run(folder: Path, first: int, last: int, seed: int, outcome: Outcome) -> int:
-    """Run a process until it is done or dies, and return the last case that it began."""
-    options = ["--work", str(folder), "--first", str(first), "--seed", str(seed)]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    begun, done = first, False
-    command = [sys.executable, __file__, *options, str(last)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            news = json.loads(line)
-            begun = news.get("case", begun)
-            done = done or "peak_bytes" in news
-            outcome.read += news.get("read", 0)
-            outcome.peak_bytes = max(outcome.peak_bytes, news.get("peak_bytes", 0))
-            if "failure" in news:
-                outcome.failures.append(f"case {begun} of seed {seed}: {news['failure']}")
-    if not done:
-        outcome.failures.append(f"case {begun} of seed {seed}: the process ended with {process.returncode}")
-        return begun
-    return last
 
 
 def honest_files(folder: Path) -> dict[str, bytes]:
@@ -118,29 +67,20 @@ def damaged(content: bytes, chance: random.Random) -> bytes:
     return bytes(harmed)
 
 
-# --- the process that does the work -----------------------------------------------------------------------------------
-
-
-def _work(folder: Path, first: int, last: int, seed: int) -> None:
+def prepare(folder: Path) -> Case:
+    """Read every sound file once, and return what damages and reads one."""
     files = honest_files(folder)
-    for name, content in files.items():  # whatever is imported late is imported now, before memory is bounded
-        assert _use(folder, name, content)
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY_BYTES, held + MEMORY_BYTES))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, wherever it hangs
-    for case in range(first, last):
-        _tell(case=case)
-        chance = random.Random(f"{seed} {case}")
+    assert all(_use(folder, name, content) for name, content in files.items())
+
+    def run(_: int, chance: random.Random) -> bool:
         name = chance.choice(sorted(files))
-        signal.alarm(HANG_SECONDS)
         try:
-            read = _use(folder, name, damaged(files[name], chance))
-        except Exception as error:  # whatever it is, it is told
-            _tell(failure=f"{name}: {type(error).__name__}: {error}"[:500])
-        else:
-            _tell(read=int(read))
-        signal.alarm(0)
-    _tell(peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+            return _use(folder, name, damaged(files[name], chance))
+        except Exception as error:
+            error.add_note(name)
+            raise
+
+    return run
 
 
 def _use(folder: Path, name: str, content: bytes) -> bool:
@@ -161,28 +101,5 @@ def _use(folder: Path, name: str, content: bytes) -> bool:
     return True
 
 
-def _tell(**news: Any) -> None:
-    print(json.dumps(news), flush=True)
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    given = _arguments()
-    if given.work is not None:
-        _work(given.work, given.first, given.cases, given.seed)
-    else:
-        found = campaign(given.cases, given.seed, given.first)
-        print(*found.failures, sep="\n")
-        print(
-            f"{found.cases} damaged data files: {len(found.failures)} failures; {found.read} could be read; "
-            f"peak memory {found.peak_bytes / 2**20:.0f} MB"
-        )
-        sys.exit(bool(found.failures))
+    main("damaged data files", __doc__, MEMORY_BYTES, prepare)

@@ -42,8 +42,8 @@ def compressor(**changes: Any) -> Compressor:
 
 
 MODELS = {
-    "DC2Clustering": DC2Clustering((2, 4), **SIZE),
-    "DC2Clustering-signatures": DC2Clustering((2, 4), n_signatures=20, **SIZE),
+    "DC2Clustering": DC2Clustering((2, 4), prepare=None, **SIZE),
+    "DC2Clustering-signatures": DC2Clustering((2, 4), n_signatures=20, prepare=None, **SIZE),
     "RPFCluster": rpf(),
     "RPFCluster-gaussian": rpf(similarity="gaussian", n_clusters=3),
     "RASP": RASP(3, n_signatures=20, **SIZE),
@@ -216,7 +216,7 @@ def test_an_interrupt_at_any_moment_leaves_the_model_as_it_was(action):
 @pytest.mark.parametrize(
     "function",
     [
-        "dc2.cluster.fit.fitted_source",
+        "dc2.tables.opening.fitted_source",
         "dc2.cluster.fit.engine_for",
         "dc2.cluster.fit.nodes_at",
         "dc2.cluster.fit.ClusterRecord",
@@ -225,7 +225,7 @@ def test_an_interrupt_at_any_moment_leaves_the_model_as_it_was(action):
         "dc2.kernels.rpf.RPFSimilarity",
         "dc2.conquer.bandwidth.spectra",
         "dc2.conquer.eigenvectors.spectral_clustering",
-        "dc2.conquer.eigenvectors.heaviest_first",
+        "dc2.conquer.eigenvectors.by_mass",
     ],
 )
 def test_an_error_in_any_stage_leaves_the_clusterer_as_it_was(function, monkeypatch):

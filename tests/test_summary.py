@@ -141,6 +141,15 @@ def test_a_number_that_does_not_show_is_said_once_and_one_that_does_is_not():
         DC2Clustering(4, random_state=0).fit(CLOUD[:20])
 
 
+def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
+    model = DC2Clustering(3, random_state=0).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ClustersDoNotShowWarning):
+            model.set_params(n_clusters=5).fit(CLOUD)
+    assert model.n_rows_in_ == len(X)
+
+
 def test_columns_that_mislead_are_named():
     n = 2000
     table = pd.DataFrame(

@@ -15,21 +15,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
+from dc2.cluster.fitted import FittedAttributes
 from dc2.cluster.membership import Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.cluster.tells import TellsOfClusters
-from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.compress import near
 from dc2.compress.outliers import OutlierScores, outlier_scores_of
 from dc2.compress.populate import Lookup, populated
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Spectrum, Wish
+from dc2.conquer import Wish
 from dc2.conquer.stability import Stability
 from dc2.engines import RunOptions, Verbose, answered, engine_for
 from dc2.engines.threads import usable_threads
 from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
-from dc2.estimators.columns import Columns, KnowsItsColumns
+from dc2.estimators.columns import KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.kernels.rpf import chosen_bandwidth
 from dc2.model_file import SaveMixin
@@ -37,7 +37,7 @@ from dc2.output import check_output_path, check_room, write_labels
 from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.paths import check_not_among
-from dc2.tables import PreparedSource, TablePreparer
+from dc2.tables import PreparedSource
 
 __all__ = ["SignatureClusterer"]
 
@@ -46,6 +46,7 @@ FEWEST_TO_JUDGE = 50  # signatures, to say that a number of clusters does not sh
 
 
 class SignatureClusterer(
+    FittedAttributes,
     TellsOfClusters,
     SaveMixin,
     KnowsItsColumns,
@@ -287,150 +288,6 @@ class SignatureClusterer(
         prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
         return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
 
-    # --- what is fitted -----------------------------------------------------------------------------------------
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns seen in fit."""
-        return self._columns_in.n_features
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the columns seen in fit, where they have names."""
-        return self._columns_in.feature_names_in
-
-    @property
-    def _columns_in(self) -> Columns:
-        record = self._fitted()
-        return record.columns if record.preparer is None else record.preparer.columns_
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of the signatures: those of the rows, or what a table was prepared to."""
-        return self._fitted().columns.names
-
-    @property
-    def preparer_(self) -> TablePreparer:
-        """What made numbers of the table; its ``decisions_`` say how."""
-        return _there(self._fitted().preparer, "preparer_", "where a table was prepared")
-
-    @property
-    def labels_(self) -> NDArray[np.int32]:
-        """The cluster of each training row, -1 for noise."""
-        record = self._fitted()
-        if record.ids is None:
-            raise AttributeError(
-                "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
-                "predict_to(source, path) to write the label of each row."
-            )
-        return record.labels_of_rows(record.conquest.labels)
-
-    @property
-    def n_clusters_(self) -> int:
-        """The number of clusters found, before any are marked as noise."""
-        return self._fitted().conquest.n_clusters
-
-    @property
-    def signatures_(self) -> Signatures:
-        """Points, weights and spread of the signatures."""
-        return self._fitted().signatures
-
-    @property
-    def signature_labels_(self) -> NDArray[np.int32]:
-        """The cluster of each signature, -1 where clusters that are too small are noise."""
-        return self._fitted().signature_labels
-
-    @property
-    def noise_weights_(self) -> NDArray[np.float64]:
-        """The rows fitted that are labelled -1, or their weight, of each signature."""
-        noise = self._fitted().noise_of_signatures
-        return _there(noise, "noise_weights_", "where noise or min_cluster_share was asked for")
-
-    @property
-    def router_(self) -> Any:
-        """What sends a row to its signature."""
-        return self._fitted().router
-
-    @property
-    def similarity_(self) -> Any:
-        """The similarity of the signatures: its matrix, and what it means in words."""
-        return self._fitted().similarity_in_use
-
-    @property
-    def distortion_(self) -> float:
-        """Mean squared distance of a row to its signature."""
-        return self._fitted().signatures.distortion
-
-    @property
-    def n_rows_in_(self) -> int:
-        """Number of rows seen in fit."""
-        return self._fitted().n_rows
-
-    @property
-    def stage_seconds_(self) -> dict[str, float]:
-        """Seconds spent to divide, compress, conquer and populate."""
-        return _there(
-            self._fitted().stage_seconds, "stage_seconds_", "after fit, and not after fit_signatures"
-        )
-
-    @property
-    def eigenvalues_(self) -> NDArray[np.float64]:
-        """Leading eigenvalues of the normalized similarity."""
-        return self._spectrum("eigenvalues_").eigenvalues
-
-    @property
-    def embedding_(self) -> NDArray[np.float64]:
-        """The spectral embedding of the signatures."""
-        return self._spectrum("embedding_").embedding
-
-    @property
-    def bandwidth_(self) -> float:
-        """The bandwidth in use."""
-        return self._spectrum("bandwidth_").bandwidth
-
-    @property
-    def bandwidth_path_(self) -> dict[str, NDArray[Any]]:
-        """The bandwidths that were considered."""
-        path = self._spectrum("bandwidth_path_").bandwidth_path
-        return _there(path, "bandwidth_path_", "where the bandwidth was chosen")
-
-    @property
-    def n_clusters_path_(self) -> dict[str, NDArray[Any]]:
-        """The numbers of clusters that were considered."""
-        path = self._spectrum("n_clusters_path_").n_clusters_path
-        return _there(path, "n_clusters_path_", "where the number of clusters was chosen")
-
-    @property
-    def layers_(self) -> list[NDArray[np.int32]]:
-        """Every partition of the signatures that persists, finest first."""
-        return list(self._communities("layers_").layers)
-
-    @property
-    def layer_(self) -> int:
-        """Which of the layers the labels are."""
-        return self._communities("layer_").chosen_layer
-
-    @property
-    def partitions_(self) -> dict[int, NDArray[np.int32]]:
-        """Clusters of the signatures by their number, for each number that was looked at, fewest first."""
-        found = self._communities("partitions_")
-        return partitions_by_number(found, self._fitted().signatures.weights)
-
-    @property
-    def cluster_tree_(self) -> list[NDArray[np.int32]]:
-        """For each layer but the last, the cluster of the next layer that each of its clusters lies in."""
-        return list(self._communities("cluster_tree_").cluster_tree)
-
-    @property
-    def resolution_path_(self) -> dict[str, NDArray[Any]]:
-        """The resolutions that were considered."""
-        return dict(self._communities("resolution_path_").resolution_path)
-
-    @property
-    def verdict_(self) -> Verdict:
-        """What speaks for this number of clusters, and for the next best."""
-        return self._communities("verdict_").verdict
-
     @property
     def stability_(self) -> NDArray[np.float64]:
         """How much of each cluster comes back, 0 to 1, when signatures are resampled and conquered anew.
@@ -445,30 +302,9 @@ class SignatureClusterer(
         """The mean of `stability_`, clusters counting by their rows."""
         return self._found_stability().overall
 
-    @property
-    def wish_(self) -> Wish:
-        """The number of clusters that was asked for last."""
-        return self._fitted().wish
-
-    @property
-    def _n_features_out(self) -> int:
-        spectrum = self._record.conquest.spectrum
-        return self.n_clusters_ if spectrum is None else int(spectrum.embedding.shape[1])
-
     def _found_stability(self) -> Stability:
         record = self._fitted()
         return self._once("stability", lambda: stability_of(self._plan(), record))
-
-    def _fitted(self) -> ClusterRecord:
-        if not hasattr(self, "_record"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit first.")
-        return self._record
-
-    def _spectrum(self, name: str) -> Spectrum:
-        return _there(self._fitted().conquest.spectrum, name, "where eigenvectors made the clusters")
-
-    def _communities(self, name: str) -> CommunityResult:
-        return _there(self._fitted().conquest.communities, name, "where communities made the clusters")
 
     def __getstate__(self) -> dict[str, Any]:
         # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
@@ -485,34 +321,24 @@ class SignatureClusterer(
         return tags
 
 
+def _say_what_does_not_show(record: ClusterRecord) -> None:
+    """Warn where a number of clusters that was given does not show in the data."""
+    found, k = record.conquest.communities, record.conquest.n_clusters
+    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+        return
+    if k > 1 and not found.verdict.shows(k):
+        warnings.warn(
+            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
+            "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "
+            "'auto'.",
+            ClustersDoNotShowWarning,
+            stacklevel=3,
+        )
+
+
 def _shown(
     blocks: Iterator[tuple[NDArray[np.int32], Any]], seen: Callable[[NDArray[np.int32]], None]
 ) -> Iterator[tuple[NDArray[np.int32], Any]]:
     for labels, extra in blocks:
         seen(labels)
         yield labels, extra
-
-
-def _there(value: Value | None, name: str, when: str) -> Value:
-    """Return a fitted attribute, or say when there is one."""
-    if value is None:
-        raise AttributeError(f"{name} is there only {when}.")
-    return value
-
-
-def _say_what_does_not_show(record: ClusterRecord) -> None:
-    """Warn where a number of clusters that was given does not show in the data.
-
-    Before the record is kept: whoever makes warnings errors has the model as it was.
-    """
-    found, k = record.conquest.communities, record.conquest.n_clusters
-    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
-        return
-    if k > 1 and not found.verdict.shows(k):
-        warnings.warn(
-            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any "
-            f"resolution, so other rows may well make other clusters. See summary() for how stable each is, or "
-            f"leave n_clusters at 'auto'.",
-            ClustersDoNotShowWarning,
-            stacklevel=3,
-        )

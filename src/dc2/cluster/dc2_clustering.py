@@ -257,13 +257,23 @@ class DC2Clustering(SignatureClusterer):
     @property
     def outlier_scores_(self) -> NDArray[np.float64]:
         """The outlier score of each training row."""
-        scores = self._fitted().scores
-        if scores is None:
+        record = self._fitted()
+        if record.scores is not None:
+            return record.scores
+        if record.rows is None:
             raise AttributeError(
-                "outlier_scores_ is kept for rows in memory only, and not in saved or pickled models. Use "
+                "outlier_scores_ is there for rows in memory only, and not in saved or pickled models. Use "
                 "outlier_scores(X)."
             )
-        return scores
+        return self._once("outlier_scores", self._scores_of_rows)
+
+    def _scores_of_rows(self) -> NDArray[np.float64]:
+        scores = self._scores_of(self._outliers())
+        found: NDArray[np.float64] = answered(
+            self._fitted().rows, scores, lambda: np.empty(0), RunOptions.of(self)
+        )
+        found.setflags(write=False)
+        return found
 
     @property
     def noise_threshold_(self) -> float:

@@ -123,6 +123,7 @@ def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
         preparer=opened.preparer,
         ids=in_form_of(source, compression.ids),
         scores=scores,
+        rows=source if compression.ids is not None else None,
         members=member_rows(compression, similarity),
     )
 

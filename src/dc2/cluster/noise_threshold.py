@@ -28,20 +28,19 @@ BELOW_ALL, ABOVE_ALL = -1.0, 2.0
 def outliers_of(
     plan: NoisePlan, source: Source, engine: Engine, compression: Compression, n_threads: int
 ) -> tuple[Outliers, NDArray[np.float64] | None]:
-    """Return what is known of outliers, and the scores of rows that lie in memory.
+    """Return what is known of outliers and, where noise is asked for, the scores of rows that lie in memory.
 
-    Rows elsewhere are read again only where noise is asked for and a sample cannot tell all.
+    Rows elsewhere are read again only where a sample cannot tell all.
     """
     signatures = compression.signatures
     scores_of = outlier_scores_of(near(compression.router, n_threads), signatures.weights, signatures.spread)
     known = (scores_of.typical, plan.min_cluster_share)
-    if compression.ids is not None:
-        rows = _rows_in_memory(source, engine, scores_of, on_host(compression.ids))
-        threshold = _threshold(plan, rows) if plan.share else None
-        noise = None if threshold is None else rows.noise_weights(threshold, signatures.weights)
-        return Outliers(*known, threshold, noise), rows.scores
     if not plan.share:
         return Outliers(*known), None
+    if compression.ids is not None:
+        rows = _rows_in_memory(source, engine, scores_of, on_host(compression.ids))
+        threshold = _threshold(plan, rows)
+        return Outliers(*known, threshold, rows.noise_weights(threshold, signatures.weights)), rows.scores
     if compression.sample is None:
         centres = compression.router.centres
         ids = np.arange(len(centres), dtype=np.int32)

@@ -53,7 +53,9 @@ class ClusterRecord:
     ids : ndarray of shape (n_rows,), int32, or None
         What the router gave for each row, where rows are in memory. It is not saved.
     scores : ndarray of shape (n_rows,), float64, or None
-        The outlier score of each row, where rows are in memory and scored. It is not saved.
+        The outlier score of each row, where rows are in memory and some are noise. It is not saved.
+    rows : Source or None
+        The rows, where they are in memory: scores that nobody needed so far may be asked for. It is not saved.
     members : ndarray of shape (n_signatures, n_features) or None
         A row of each signature, as it was clustered, where rows were seen. It is not saved: files hold averages.
     """
@@ -72,6 +74,7 @@ class ClusterRecord:
     preparer: TablePreparer | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
+    rows: Any = None
     members: NDArray[Any] | None = None
 
     def check(self) -> None:
@@ -110,7 +113,7 @@ class ClusterRecord:
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
-        return replace(self, ids=None, scores=None, members=None)
+        return replace(self, ids=None, scores=None, rows=None, members=None)
 
     def _holds(self, noise: NDArray[np.float64]) -> bool:
         """Return whether no signature has more noise than rows."""

@@ -12,7 +12,7 @@ from dc2.communities import CommunityResult
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
-__all__ = ["RESAMPLINGS", "Conquest", "Path", "Spectrum", "heaviest_first"]
+__all__ = ["RESAMPLINGS", "Conquest", "Path", "Spectrum"]
 
 RESAMPLINGS = 10  # that tell how stable clusters are
 
@@ -116,18 +116,3 @@ def _is_path(path: Path | None, considered: str) -> bool:
         and values.dtype.kind in "if"
         and scores.dtype == np.float64
     )
-
-
-def heaviest_first(labels: NDArray[np.integer[Any]], masses: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return the same clusters numbered by mass, heaviest first; of equal ones that of the first node comes first.
-
-    Examples
-    --------
-    >>> heaviest_first(np.array([5, 2, 2]), np.ones(3))
-    array([1, 0, 0], dtype=int32)
-    """
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    mass = np.bincount(codes, masses)
-    rank = np.empty(len(mass), np.int32)
-    rank[np.lexsort((first, -mass))] = np.arange(len(mass), dtype=np.int32)
-    return rank[codes]

@@ -9,9 +9,10 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2.communities import drawn_weights
+from dc2.communities.layers import by_mass
 from dc2.communities.wish import Wish
 from dc2.conquer.bandwidth import Choice, Chooser
-from dc2.conquer.conquest import RESAMPLINGS, Conquest, Spectrum, heaviest_first
+from dc2.conquer.conquest import RESAMPLINGS, Conquest, Spectrum
 from dc2.conquer.solid import first_solid
 from dc2.kernels.nodes import Nodes
 from dc2.kernels.similarity import DenseSimilarity
@@ -63,7 +64,7 @@ class SpectralConqueror:
             bandwidth_path=choice.bandwidth_path,
             n_clusters_path=choice.n_clusters_path,
         )
-        return Conquest(heaviest_first(result.labels, nodes.masses), choice.n_clusters, spectrum)
+        return Conquest(by_mass(result.labels, nodes.masses), choice.n_clusters, spectrum)
 
     def anew(
         self,
