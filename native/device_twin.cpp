@@ -26,6 +26,8 @@ bool run_for(const std::string& kernel, const void* job, const Block& block) {
         add_up(*static_cast<const SumJob<T>*>(job), block);
     } else if (kernel == "add_squares") {
         add_squares(*static_cast<const SumJob<T>*>(job), block);
+    } else if (kernel == "find_means") {
+        find_means(*static_cast<const MeansJob<T>*>(job), block);
     } else if (kernel == "scale_rows") {
         scale_rows(*static_cast<const ScaleJob<T>*>(job), block);
     } else {

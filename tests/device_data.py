@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dc2.core.gpu import scan
 from dc2.core.gpu.card import _record
+from dc2.core.gpu.kept import Kept
 from dc2.core.records import Centres, FlatTree, FoundOut, check_centres, check_tree
 
 
@@ -23,12 +24,19 @@ class HostCard:
         self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
         self.launched: list[str] = []
         self.buffers: list[Any] = []
+        self._kept = Kept()
         self._twin = pytest.importorskip("device_twin")
 
     def array(self, host: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(host)
 
+    def kept(self, host: NDArray[Any], form: str, make: Any) -> Any:
+        return self._kept.of(host, form, lambda: make(host))
+
     def asnumpy(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array
+
+    def fetched(self, array: NDArray[Any]) -> NDArray[Any]:
         return array
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:

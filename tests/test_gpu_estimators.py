@@ -100,7 +100,8 @@ def test_rows_of_the_host_are_sent_through_the_card_in_blocks(monkeypatch, n_job
     how: dict[str, Any] = {"n_signatures": 50, "random_state": 0, "sample_size": 4000, "n_jobs": n_jobs}
     theirs = Compressor(**how).fit(X)
     ours = Compressor(**how, device="cuda", block_bytes=100_000).fit(X)
-    assert card.launched.count("route_rows") == 8
+    assert card.launched.count("find_means") == 3  # of the sample, which is sent once
+    assert card.launched.count("route_rows") == 3 + 8
     np.testing.assert_array_equal(ours.signatures_.points, theirs.signatures_.points)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
     np.testing.assert_array_equal(ours.apply(X), theirs.labels_)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.core.gpu.rows import DeviceRows
 from device_data import DeviceCore, HostCard
 from test_core import (
     DTYPES,
@@ -61,6 +63,25 @@ def test_many_rows_in_several_pieces_and_tiles_are_the_rows_of_one(width, dtype,
     assert_same_bits(ours, scanned(reference, X, None, router, 3, True))
     assert card.launched.count("sort_tile") == (4 if width <= 32 else 8)
     assert card.launched.count("route_rows") == (4 if width * X.itemsize <= 256 else 0)
+
+
+@given(
+    card=CARDS, seed=SEEDS, n_rows=st.integers(1, 100), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS,
+    weights=st.sampled_from(["none", "whole", "zeros"]), max_leaves=st.sampled_from([1, 2, 9, 40]),
+)  # fmt: skip
+def test_means_that_stay_on_a_card_are_those_of_sums(
+    card, seed, n_rows, width, dtype, kind, weights, max_leaves
+):
+    X = make_rows(seed, n_rows, width, dtype, kind)
+    router = make_router(X, max_leaves, seed, 4)
+    w = make_weights(seed, n_rows, weights)
+    magic = grids(np.abs(X).max(axis=0).astype(np.float64), float(n_rows if w is None else w.sum()))
+    sums = Sums.zeros(*router.centres.shape)
+    with np.errstate(over="ignore"):
+        router.add_up(X, range(n_rows), w, magic, sums)
+        means, _ = sums.means_and_spread(router.centres)
+        rows = DeviceRows(card, X, X.dtype, np.asarray)
+        assert_same_bits([router.means_on_card(rows, w, magic)], [means.astype(dtype)])
 
 
 @given(seed=SEEDS, start=st.integers(0, 2**40), count=st.integers(0, 300), limit=SEEDS)

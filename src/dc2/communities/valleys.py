@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from dc2 import core
 from dc2.communities.graph import TieGraph
-
-_BLOCK = 1 << 22  # numbers held at once while distances are taken
+from dc2.core.pairs import squared_distances_of_pairs
 
 
 def sparsity(
-    graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]
+    graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
 ) -> tuple[NDArray[np.float64], float]:
     """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
 
@@ -25,8 +24,12 @@ def sparsity(
     """
     if _rows_are_nodes(graph):
         starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
-        return _sparsity(starts, graph.near[:, 1:].ravel(), points, masses, reach="last")
-    return _sparsity(graph.indptr, graph.indices, points, masses, reach="mean")
+        ties, reach = (starts, graph.near[:, 1:].ravel()), "last"
+    else:
+        ties, reach = (graph.indptr, graph.indices), "mean"
+    nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
+    squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
+    return _sparsity(*ties, squared, masses, reach)
 
 
 def _rows_are_nodes(graph: TieGraph) -> bool:
@@ -41,14 +44,13 @@ def _rows_are_nodes(graph: TieGraph) -> bool:
 def _sparsity(
     starts: NDArray[np.int64],
     others: NDArray[np.int32],
-    points: NDArray[Any],
+    squared: NDArray[np.float64],
     masses: NDArray[np.float64],
     reach: str,
 ) -> tuple[NDArray[np.float64], float]:
     n = len(starts) - 1
     counts = np.diff(starts)
     nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
-    squared = _squared_distances(points, nodes, others)
     smallest = max(float(squared.max(initial=0.0)) * 1e-24, np.finfo(np.float64).tiny)
     logs = 0.5 * np.log(np.maximum(squared, smallest))
     tied = counts > 0
@@ -66,18 +68,6 @@ def _sparsity(
     return values, 1 / spread
 
 
-def _squared_distances(
-    points: NDArray[Any], nodes: NDArray[np.int32], others: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    squared = np.empty(len(nodes))
-    block = max(1, _BLOCK // max(1, points.shape[1]))
-    for start in range(0, len(nodes), block):
-        part = slice(start, start + block)
-        gap = points[nodes[part]].astype(np.float64) - points[others[part]]
-        squared[part] = np.einsum("ij,ij->i", gap, gap)
-    return squared
-
-
 @dataclass(frozen=True)
 class Valleys:
     """What is needed to look for valleys, made once for a graph."""
@@ -88,10 +78,12 @@ class Valleys:
     dimension: float
 
     @classmethod
-    def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> Valleys:
+    def of(
+        cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
+    ) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
-        return cls(nodes, np.maximum(graph.volumes(), 1.0), *sparsity(graph, points, masses))
+        return cls(nodes, np.maximum(graph.volumes(), 1.0), *sparsity(graph, points, masses, n_threads))
 
     def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from numpy.random import SeedSequence
 
@@ -36,7 +35,7 @@ def compress_automatically(
         size = max(largest.sample_rows_wanted(width, source.dtype, source.n_rows), few + 1)
         sample = take_sample(source, engine, size, own.sample)
         scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
-        scaled = sample if scaling is None else replace(sample, X=scaling.apply(sample.X))
+        scaled = sample.scaled(scaling)
         is_all = len(sample.rows) < size or sample.n_rows == size
         looked_at = scaled.X if is_all else scaled.X[: few + 1]
         distinct = distinct_rows(looked_at)

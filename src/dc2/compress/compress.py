@@ -26,6 +26,7 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
+REACH_BYTES = 2**20  # of rows that are compared with their centres at a time, in the cache
 SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about as near
 
 
@@ -87,7 +88,7 @@ def compress_sampled(
     source: Source, engine: Engine, sample: Sample, plan: Plan, seeds: CompressSeeds, n_threads: int
 ) -> Compression:
     """Grow the trees on a sample, route every row and add it up per leaf."""
-    router, sample, reach = place_cuts(sample, plan, seeds, n_threads)
+    router, sample, reach = place_cuts(sample.sent_to(engine), plan, seeds, n_threads)
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     return Compression(router, signatures, sample.n_rows, ids, sample)
@@ -115,8 +116,7 @@ def place_cuts(
     Returns the router, the scaled sample, and how far rows lie from their centre in each column, for `grids`.
     """
     scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
-    if scaling is not None:
-        sample = replace(sample, X=scaling.apply(sample.X))
+    sample = sample.scaled(scaling)
     trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
     centres = _first_rows(sample.X, leaf)
     reach = _reach(sample.X, centres, leaf, n_threads)
@@ -151,7 +151,7 @@ def _reach(
         off: NDArray[Any] = np.abs(block.X - centres[leaf[block.start : block.stop]]).max(axis=0)
         return off
 
-    blocks = ThreadEngine(n_threads).map(farthest, as_source(X), stage="divide")
+    blocks = ThreadEngine(n_threads, REACH_BYTES).map(farthest, as_source(X), stage="divide")
     reach: NDArray[np.float64] = np.max(list(blocks), axis=0).astype(np.float64)
     return reach if reach.any() else np.ptp(X, axis=0).astype(np.float64)
 
@@ -162,7 +162,7 @@ def add_up(
     """Route every row and add it up; keep where each went if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
     ids_on_card: list[Any] = []  # one for all rows: those of a card are one block
-    total = Sums.zeros(*router.centres.shape)
+    total: Sums | None = None
     spare = SpareSums(*router.centres.shape)
     seen = 0
 
@@ -178,10 +178,13 @@ def add_up(
         return sums, block.n_rows
 
     for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
-        total.add(sums)
-        spare.give_back(sums)
         seen += rows
-    if seen != n_rows:
+        if total is None:
+            total = sums
+        else:
+            total.add(sums)
+            spare.give_back(sums)
+    if total is None or seen != n_rows:
         raise InputError(
             f"the source gave {n_rows} rows in its first pass and {seen} in its second; it must give the same rows "
             "each time."
@@ -221,6 +224,8 @@ def _members(router: Router, sample: Sample, sample_seed: int, n_threads: int) -
 
 def _means(router: Router, sample: Sample, reach: NDArray[np.float64], n_threads: int) -> NDArray[Any]:
     """Return the mean of the sampled rows of each signature."""
+    if sample.on_card is not None and len(router.trees) == 1:
+        return router.means_on_card(sample.on_card, sample.weights, grids(reach, sample.weight))
     sums, _ = _scan_sample(router, sample, reach, n_threads)
     means, _ = sums.means_and_spread(router.centres)
     return means.astype(router.dtype)

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.compress.scaling import Scaling
-from dc2.compress.sums import Sums
+from dc2.compress.sums import Sums, raise_too_large
+from dc2.core.pairs import squared_distances_of_pairs
 from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
@@ -175,6 +176,23 @@ class Router:
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
         return ids
 
+    def means_on_card(
+        self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]
+    ) -> NDArray[Any]:
+        """Return the mean of each signature's rows, which lie on a graphics card and are scaled already.
+
+        The same bits as `add_up` and `Sums.means_and_spread` give; the sums stay on the card.
+        """
+        (tree,) = self.trees
+        centres = Centres(self.centres, self.shortlist, self.gaps)
+        means: NDArray[Any]
+        means, bad_rows, bad_sums = X.means(weights, tree.arrays, centres, magic)
+        if bad_rows:
+            raise_unusable(X, None, 0)
+        if bad_sums:
+            raise_too_large(float(np.abs(self.centres).max()))
+        return means
+
     def _taken(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
         X = X.astype(self.dtype, copy=False)
         return X if self.scaling is None else self.scaling.apply(X, start)
@@ -242,20 +260,12 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
     """
     before = router.shortlist
     assert before is not None
-    shortlist = np.empty_like(before)
-    gaps = np.empty(shortlist.shape)
-
-    def sort(start: int) -> None:
-        own = slice(start, start + SHORTLIST_ROWS)
-        listed = before[own]
-        off = centres[listed].astype(np.float64) - centres[own, None]
-        distances = np.sqrt(np.einsum("ijk,ijk->ij", off, off))
-        order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
-        shortlist[own] = np.take_along_axis(listed, order, axis=1)
-        gaps[own] = np.take_along_axis(distances, order, axis=1)
-
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(sort, range(0, len(centres), SHORTLIST_ROWS)))
+    own = np.repeat(np.arange(len(before)), before.shape[1])
+    squared = squared_distances_of_pairs(centres, before.ravel(), centres, own, n_threads)
+    distances = np.sqrt(squared).reshape(before.shape)
+    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
+    shortlist = np.take_along_axis(before, order, axis=1)
+    gaps = np.take_along_axis(distances, order, axis=1)
     return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
 
 

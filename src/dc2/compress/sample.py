@@ -6,7 +6,7 @@ Any way to cut the rows into blocks gives the same sample, and the samples of pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
+from dc2.compress.scaling import Scaling
 from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.errors import InputError
@@ -39,6 +40,8 @@ class Sample:
         Rows of the source.
     total_weight : float
         Their weight.
+    on_card : DeviceRows or None
+        The same rows on a graphics card, where the engine has one.
     """
 
     rows: NDArray[np.int64]
@@ -46,6 +49,19 @@ class Sample:
     weights: NDArray[np.float64] | None
     n_rows: int
     total_weight: float
+    on_card: Any = None
+
+    def scaled(self, scaling: Scaling | None) -> Sample:
+        """Return the sample with its rows scaled."""
+        if scaling is None:
+            return self
+        on_card = None if self.on_card is None else scaling.apply(self.on_card)
+        return replace(self, X=scaling.apply(self.X), on_card=on_card)
+
+    def sent_to(self, engine: Engine) -> Sample:
+        """Return the sample with its rows on the card of an engine that has one."""
+        send = getattr(engine, "on_card", None)
+        return self if send is None else replace(self, on_card=send(self.X))
 
     @property
     def weight(self) -> float:

@@ -425,6 +425,34 @@ DC2_FUNCTION void add_squares(const SumJob<T>& job, const Block& block) {
     }
 }
 
+// --- means -------------------------------------------------------------------------------------------------------------
+
+template <class T>
+struct MeansJob {
+    const double* totals;    // IN (2, signatures, width + 2)
+    const T* centres;        // IN (signatures, width)
+    Index signatures, width;
+    T* means;                // OUT (signatures, width)
+    Hash* bad;               // OUT (1): sums that are not finite, added to it
+};
+
+// The mean of each signature's rows; one without rows keeps its centre.
+template <class T>
+DC2_FUNCTION void find_means(const MeansJob<T>& job, const Block& block) {
+    const Index columns = job.width + 2, all = job.signatures * columns;
+    DC2_THREADS(block, t) {
+        for (Index at = block.number * block.threads + t; at < all; at += block.blocks * block.threads) {
+            const Index id = at / columns, column = at % columns, weight_at = id * columns + job.width + 1;
+            const double sum = job.totals[at] + job.totals[all + at];
+            if (!is_finite(sum)) add_to(job.bad, Hash(1));
+            if (column >= job.width) continue;
+            const double weight = job.totals[weight_at] + job.totals[all + weight_at];
+            const Index own = id * job.width + column;
+            job.means[own] = T(double(job.centres[own]) + sum / (weight > 0 ? weight : 1.0));
+        }
+    }
+}
+
 // --- hashes and scaling ------------------------------------------------------------------------------------------------
 
 struct HashJob {
@@ -526,6 +554,7 @@ extern "C" __global__ void sort_tile_kernel(const SortJob* job) {
 }
 extern "C" __global__ void __launch_bounds__(256, 3) add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
 extern "C" __global__ void add_squares_kernel(const SumJob<DC2_REAL>* job) { add_squares(*job, own_block()); }
+extern "C" __global__ void find_means_kernel(const MeansJob<DC2_REAL>* job) { find_means(*job, own_block()); }
 extern "C" __global__ void hash_rows_kernel(const HashJob* job) { hash_rows(*job, own_block()); }
 extern "C" __global__ void scale_rows_kernel(const ScaleJob<DC2_REAL>* job) { scale_rows(*job, own_block()); }
 

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.gpu.kept import Kept
 from dc2.errors import DeviceError
 
 __all__ = ["Card", "own_card"]
@@ -43,16 +44,33 @@ class Card:
         self.processors = int(attributes["MultiProcessorCount"])
         self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
         self.buffers: list[Any] = []
+        self._kept = Kept()
         self._kernels: dict[tuple[str, str, int], Any] = {}
 
     def array(self, host: NDArray[Any]) -> Any:
         """Copy an array to the card."""
         return self.xp.asarray(np.ascontiguousarray(host))
 
+    def kept(self, host: NDArray[Any], form: str, make: Callable[[NDArray[Any]], Any]) -> Any:
+        """Return an array of the host that never changes, on the card in some form, for any stream to read."""
+
+        def made() -> Any:
+            there = make(host)
+            self.finish()
+            return there
+
+        return self._kept.of(host, form, made)
+
     def asnumpy(self, array: Any) -> NDArray[Any]:
         """Copy an array from the card."""
         host: NDArray[Any] = self.xp.asnumpy(array)
         return host
+
+    def fetched(self, array: Any) -> NDArray[Any]:
+        """Copy a large array from the card to memory that it can write by itself, which is much faster."""
+        fetchable = self.fetchable(array.size, array.dtype)
+        array.ravel().get(out=fetchable)
+        return fetchable.reshape(array.shape)
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
         """Return how many blocks do some work, at most so many for each processor; threads come back for more."""

@@ -115,10 +115,27 @@ class DeviceRows:
         found: FoundOut,
     ) -> int:
         """Do what `dc2.core.scan` does; the arrays of `found` are on the card."""
-        as_they_are = self.scaling is None and self.X.dtype == self.dtype
-        taken = None if as_they_are else self._taken
         with self.card.use():
-            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, taken)
+            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, self._taker)
+
+    def means(
+        self,
+        weights: NDArray[np.float64] | None,
+        tree: FlatTree,
+        centres: Centres,
+        magic: NDArray[np.float64],
+    ) -> tuple[NDArray[Any], int, int]:
+        """Return the mean of each signature's rows, and how many rows and sums are not finite.
+
+        Only means leave the card: where rows are wide and signatures many, the sums are larger than the rows.
+        """
+        with self.card.use():
+            return scan.means(self.card, self.X, weights, tree, centres, magic, self._taker)
+
+    @property
+    def _taker(self) -> Callable[[Any, int], Any] | None:
+        """What is done to rows before they are routed; None where they are routed as they are."""
+        return None if self.scaling is None and self.X.dtype == self.dtype else self._taken
 
     def _taken(self, X: Any, start: int) -> Any:
         """Return some rows as they are routed."""
