@@ -1,7 +1,7 @@
 """A graphics card that is none: its kernels run on the host, block by block, its memory is NumPy's."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,8 @@ class HostCard:
     def fetch(self, fetchable: NDArray[Any], on_card: NDArray[Any], stream: None) -> None:
         on_card[:] = fetchable
 
-    def wait_for(self, stream: None) -> None:
-        pass
+    def on(self, stream: None) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def finish(self) -> None:
         pass

@@ -7,7 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +127,13 @@ class Card:
         """Start a copy to the card; it goes on by itself."""
         on_card.set(fetchable, stream=stream)
 
-    def wait_for(self, stream: Any) -> None:
-        """Let work that is started from now on wait for what a stream has been given."""
-        self.xp.cuda.get_current_stream().wait_event(stream.record())
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        """Start work of this thread on a stream."""
+        there: AbstractContextManager[Any] = stream
+        return there
 
     def finish(self) -> None:
-        """Wait until all work is done."""
+        """Wait until all work of the stream is done."""
         self.xp.cuda.get_current_stream().synchronize()
 
     @contextmanager

@@ -207,23 +207,30 @@ class _Scan:
         )
 
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
-        order = self._sorted(ids) if self._can_sort else self._unsorted(ids)
+        # Rows that weigh 1 each are counted as they are sorted, and their squares are one column more.
+        alike = weights is None and self._can_sort
+        order = self._sorted(ids, count=alike) if self._can_sort else self._unsorted(ids)
+        columns = self.width + alike
         job = [
             *strided(X), len(X), RUN_ROWS, self.sum_centres, order, squares,
             None if weights is None else self.card.array(weights),
-            self.magic, self.counts, self.totals, self.signatures,
+            self.magic, self.counts, self.totals, self.signatures, columns,
         ]  # fmt: skip
         runs = -(-len(X) // RUN_ROWS)
-        self._launch("add_up", job, runs * self.width)
-        self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
+        self._launch("add_up", job, runs * columns)
+        if not alike:
+            self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
 
-    def _sorted(self, ids: Any) -> Any:
-        """Return rows and their ids, tile by tile in the order of the ids."""
+    def _sorted(self, ids: Any, count: bool = False) -> Any:
+        """Return rows and their ids, tile by tile in the order of the ids; count them, if asked to."""
         rows, several = len(ids), 2 * self.card.processors
         tile = min(max(rows // (4 * several), ROWS_PER_BIN * self.signatures), -(-rows // several))
         tile = min(max(tile, TILE_THREADS), self._most_tile_rows)
         order = self.card.xp.empty((rows, 2), np.int32)
-        job = [ids, rows, tile, self.signatures, order]
+        job = [ids, rows, tile, self.signatures, order, None, None, None, 0]
+        if count:
+            weights, magic = self.totals[0, 0, self.width + 1 :], self.magic[0, self.width + 1 :]
+            job[5:] = [self.counts, weights, magic, self.width + 2]
         shared = 4 * (self.signatures + 2 * TILE_THREADS) + 2 * tile
         self.card.launch("sort_tile", self.dtype, self.width, job, -(-rows // tile), TILE_THREADS, shared)
         return order

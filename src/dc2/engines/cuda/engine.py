@@ -20,7 +20,7 @@ __all__ = ["CudaEngine"]
 R = TypeVar("R")
 
 WHOLE = 2**62  # bytes
-SENT_BYTES = 64 * 2**20  # at a time, at least: a card works on many rows at once
+SENT_BYTES = 128 * 2**20  # at a time, at least: a card works on many rows at once
 MOST_HELD_BYTES = 2**30  # of rows that are sent there for several passes
 
 
@@ -32,7 +32,7 @@ class CudaEngine:
     n_jobs : int, optional
         Threads that put rows together on the host.
     block_bytes : int, default=16 MiB
-        Budget for one block of rows that is sent to the card, in bytes; 64 MiB at least.
+        Budget for one block of rows that is sent to the card, in bytes; 128 MiB at least.
     progress : callable, optional
         Called as ``progress(stage, rows_done, rows_total)``.
 
@@ -97,8 +97,7 @@ class CudaEngine:
     def _sent(self, function: Callable[[Block], R], source: Source) -> Iterator[tuple[int, R]]:
         card = self._own_card()
         blocks = source.blocks(max(self.block_bytes, SENT_BYTES))
-        for block in fed(card, blocks, usable_threads(self.n_jobs)):
-            yield block.n_rows, function(block)
+        return fed(card, function, blocks, usable_threads(self.n_jobs))
 
     def _own_card(self) -> Any:
         return own_card() if self._card is None else self._card
