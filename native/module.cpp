@@ -254,7 +254,7 @@ using GrowRule = std::tuple<double, int64_t, std::string, int64_t, int64_t>;
 template <class T>
 std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
     const Rows<T>& X, const optional<In1<double>>& weights, uint64_t seed, const GrowRule& rule,
-    const In1<float>& normal_table) {
+    const In1<float>& normal_table, int64_t n_threads) {
     const auto& [leaf_size, max_leaves, cut, sharpen, candidates] = rule;
     const size_t n = X.shape(0), width = X.shape(1);
     require(n > 0 && n < (size_t(1) << 32), "X: between 1 and 2^32 - 1 rows");
@@ -262,8 +262,9 @@ std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
     require(!weights || weights->shape(0) == n, "weights: length");
     require(normal_table.shape(0) == 4096, "normal_table: 4096 quantiles");
     require(candidates > 0 && sharpen >= 0 && max_leaves > 0, "n_candidates, sharpen, max_leaves: range");
+    require(n_threads > 0, "n_threads: positive");
     const GrowOptions options = {seed, leaf_size, max_leaves, cut_named(cut), sharpen, candidates,
-                                 normal_table.data()};
+                                 normal_table.data(), n_threads};
     Tree<T> tree;
     {
         nb::gil_scoped_release released;
@@ -452,7 +453,7 @@ void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
                nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
-               nb::arg("rule"), nb::arg("normal_table"));
+               nb::arg("rule"), nb::arg("normal_table"), nb::arg("n_threads") = 1);
 }
 
 }  // namespace

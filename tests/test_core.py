@@ -85,18 +85,40 @@ def make_weights(seed: int, n_rows: int, kind: str) -> NDArray[np.float64] | Non
     seed=SEEDS, n_rows=st.integers(1, 120), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, layout=LAYOUTS,
     weights=st.sampled_from(["none", "whole", "fractions"]), leaf_size=st.sampled_from([0.0, 5.0, 30.0]),
     max_leaves=st.sampled_from([1, 2, 7, 50, 2**62]), cut=st.sampled_from(reference.CUTS),
-    sharpen=st.sampled_from([0, 1, 2, 4]), n_candidates=st.sampled_from([1, 3]),
+    sharpen=st.sampled_from([0, 1, 2, 4]), n_candidates=st.sampled_from([1, 3]), n_threads=st.sampled_from([1, 3]),
 )  # fmt: skip
 @settings(max_examples=250)
 def test_both_cores_grow_the_same_tree(
-    seed, n_rows, width, dtype, kind, layout, weights, leaf_size, max_leaves, cut, sharpen, n_candidates
+    seed,
+    n_rows,
+    width,
+    dtype,
+    kind,
+    layout,
+    weights,
+    leaf_size,
+    max_leaves,
+    cut,
+    sharpen,
+    n_candidates,
+    n_threads,
 ):
     X = make_rows(seed, n_rows, width, dtype, kind)
     options = (
         make_weights(seed, n_rows, weights), seed, GrowRule(leaf_size, max_leaves, cut, sharpen, n_candidates),
-        reference.NORMAL_TABLE,
+        reference.NORMAL_TABLE, n_threads,
     )  # fmt: skip
     assert_same_bits(native.grow_tree(laid_out(X, layout), *options), reference.grow_tree(X, *options))
+
+
+@pytest.mark.parametrize("cut", reference.CUTS)
+def test_threads_that_work_ahead_grow_the_same_tree(cut):
+    X = make_rows(2, 40_000, 30, np.float32, "normal")
+    X[::7] = np.round(X[::7])
+    options = (None, 3, GrowRule(0.0, 3000, cut, 1), reference.NORMAL_TABLE)
+    alone = native.grow_tree(X, *options)
+    for n_threads in (2, 5):
+        assert_same_bits(native.grow_tree(X, *options, n_threads), alone)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

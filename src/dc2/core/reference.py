@@ -191,8 +191,9 @@ def grow_tree(
     seed: int,
     rule: GrowRule,
     normal_table: NDArray[np.float32] = NORMAL_TABLE,
+    n_threads: int = 1,
 ) -> TreeArrays:
-    """Grow one random projection tree, largest node first.
+    """Grow one random projection tree, largest node first; the same for any number of threads, of which this uses one.
 
     Returns directions (m, d), thresholds (m,), children (m, 2) where a negative entry is ~leaf, and the leaf of each
     row. Leaves are numbered from left to right.
