@@ -158,7 +158,7 @@ def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
 
     Columns that are to be scaled get one each; others keep their proportions and get one in common.
     """
-    largest = np.abs(X).max(axis=0)
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))  # np.abs would make a copy of all rows
     exponents = np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.int64)
     safe = SAFE_EXPONENT[X.dtype.itemsize]
     if each_column:

@@ -77,7 +77,7 @@ class DeviceRows:
         """Return the rows at some places, brought to the host."""
         with self.card.use():
             taken = self.X[self.card.array(places)]
-            return self.card.asnumpy(taken).astype(self.dtype, copy=False)
+            return self.card.fetched(taken).astype(self.dtype, copy=False)
 
     def sample_rows(self, seed: int, start: int, limit: int) -> NDArray[np.int64]:
         """Return the numbers of the rows whose hash is at most `limit`; the first row has the number `start`."""
