@@ -18,6 +18,8 @@ template <class T>
 bool run_for(const std::string& kernel, const void* job, const Block& block) {
     if (kernel == "scan_rows") {
         scan_rows(*static_cast<const ScanJob<T>*>(job), block);
+    } else if (kernel == "scan_by_bounds") {
+        scan_rows<T, true>(*static_cast<const ScanJob<T>*>(job), block);
     } else if (kernel == "route_rows") {
         const RouteJob<T>& route = *static_cast<const RouteJob<T>*>(job);
         std::vector<Sixteen<T>> memory(route.near_nodes * (route.step + 3) + block.threads * (route.X.width + 1));

@@ -56,6 +56,12 @@ class HostCard:
         record = _record(job)
         self._twin.launch(kernel, dtype == np.float64, record.ctypes.data, blocks, threads)
 
+    multiplies = True
+
+    def multiply(self, rows: NDArray[Any], points: NDArray[Any], out: NDArray[Any]) -> None:
+        with np.errstate(all="ignore"):
+            np.matmul(_in_ten_bits(rows), _in_ten_bits(points).T, out=out)
+
     def new_stream(self) -> None:
         return None
 
@@ -108,3 +114,8 @@ class DeviceCore:
 def _like(xp: Any, X: NDArray[Any]) -> Any:
     """The same values on the card, with rows or columns together as they are here."""
     return xp.asarray(X, order="F" if X.flags.f_contiguous else "C")
+
+
+def _in_ten_bits(X: NDArray[Any]) -> NDArray[Any]:
+    """Cut the last bits off, as the fastest products of a card do."""
+    return (np.ascontiguousarray(X).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

@@ -1,6 +1,7 @@
 """What runs on a card gives the bits of the NumPy core: here on the host, block by block, for any number of blocks."""
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.core.gpu import scan
 from dc2.core.gpu.rows import DeviceRows
 from device_data import DeviceCore, HostCard
 from test_core import (
@@ -50,6 +52,39 @@ def test_a_card_routes_adds_up_and_finds_the_nearest_as_numpy_does(
     with np.errstate(over="ignore"):
         ours = scanned(DeviceCore(card), laid_out(X, layout), w, router, few, add)
         assert_same_bits(ours, scanned(reference, X, w, router, few, add))
+
+
+@given(
+    seed=SEEDS, n_rows=st.integers(1, 100), width=st.integers(1, 70), kind=KINDS, shift=st.sampled_from([0, 3, 1e4]),
+    max_leaves=st.sampled_from([1, 2, 9, 40]), n_near=st.sampled_from([1, 4, 7, 32]),
+    few=st.sampled_from([None, 3]), add=st.booleans(), step=st.sampled_from([1, 7, 10**6]),
+)  # fmt: skip
+@settings(max_examples=250)
+def test_rough_products_change_no_walk(seed, n_rows, width, kind, shift, max_leaves, n_near, few, add, step):
+    X = make_rows(seed, n_rows, width, np.float32, kind) + np.float32(shift)
+    router = make_router(X, max_leaves, seed, n_near)
+    few = None if few is None else min(few, router.shortlist.shape[1])
+    card = HostCard()
+    with (
+        np.errstate(over="ignore"),
+        mock.patch.object(scan._Scan, "_can_multiply", return_value=True),
+        mock.patch.object(scan, "PRODUCT_BYTES", 4 * step * len(router.centres)),
+    ):
+        ours = scanned(DeviceCore(card), X, None, router, few, add)
+        assert_same_bits(ours, scanned(reference, X, None, router, few, add))
+    assert "scan_by_bounds" in card.launched
+
+
+def test_rough_products_are_taken_where_they_tell_centres_apart():
+    X = make_rows(3, 9000, 50, np.float32, "normal")
+    router = make_router(X[:2000], 150, 3, 24)
+    for shift, taken in ((0, True), (1e4, False)):
+        card = HostCard()
+        moved = X + np.float32(shift)
+        router = make_router(moved[:2000], 150, 3, 24)
+        ours = scanned(DeviceCore(card), moved, None, router, None, True)
+        assert_same_bits(ours, scanned(reference, moved, None, router, None, True))
+        assert ("scan_by_bounds" in card.launched) == taken
 
 
 @pytest.mark.parametrize("width", [5, 33, 100])

@@ -46,10 +46,11 @@ struct ScanJob {
     T* near_distances;    // OUT (rows, few)
     Index few;
     Hash* bad;            // OUT (1): rows that are not finite, added to it
+    Bounds<T> bounds;
 };
 
-// Eight threads to a row: route it, walk, write what is asked for.
-template <class T>
+// Eight threads to a row: route it, walk, write what is asked for. `by_bounds`: whether there are rough products.
+template <class T, bool by_bounds = false>
 DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     const Index per_block = block.threads / kLanes;
     DC2_ROW_THREADS(block, t) {
@@ -58,7 +59,10 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
             const Row<T> x(job.X, row);
             bool finite = true;
             Id id = job.leaves == nullptr ? route(x, job.tree, finite) : job.leaves[row];
-            if (job.centres.shortlist != nullptr) id = walk(x, id, job.centres);
+            if (by_bounds)
+                id = walk_by_bounds(x, id, job.centres, job.bounds, job.bounds.products + row * job.bounds.signatures);
+            else if (job.centres.shortlist != nullptr)
+                id = walk(x, id, job.centres);
             if (job.near_ids != nullptr)
                 nearest_few(x, id, job.centres, job.few, job.near_ids + row * job.few,
                             job.near_distances + row * job.few);
@@ -577,6 +581,9 @@ extern __shared__ double shared_memory[];
 constexpr bool kManyHeld = kHeld && kChunks * sizeof(DC2_REAL) > 64 * 4;  // registers for 384 threads then
 extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
     scan_rows(*job, own_block());
+}
+extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_by_bounds_kernel(const ScanJob<DC2_REAL>* job) {
+    scan_rows<DC2_REAL, true>(*job, own_block());
 }
 #if DC2_WIDTH * DC2_REAL_BYTES <= 256
 extern "C" __global__ void __launch_bounds__(DC2_WIDTH * DC2_REAL_BYTES <= 80 ? 1024 : 256)

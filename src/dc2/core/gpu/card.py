@@ -20,6 +20,7 @@ from dc2.errors import DeviceError
 __all__ = ["Card", "own_card"]
 
 HEADERS = ("device.hpp", "blocks.hpp")
+AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # numbers of cuBLAS; roughly: as TF32
 SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
 
 
@@ -111,6 +112,37 @@ class Card:
             module = self.xp.RawModule(path=str(compiled(self.xp, dtype, width)))
             self._kernels[key] = module.get_function(f"{name}_kernel")
         return self._kernels[key]
+
+    @functools.cached_property
+    def multiplies(self) -> bool:
+        """Whether there is a library for matrix products."""
+        try:
+            with self.use():
+                self.xp.cuda.get_cublas_handle()
+            return bool(self.xp.cuda.cublas.gemmEx)
+        except (ImportError, AttributeError, RuntimeError):
+            return False
+
+    def multiply(self, rows: Any, points: Any, out: Any) -> None:
+        """Take the products of all rows with all points, factors rounded to ten bits: much faster than in float32.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, width), float32
+            Its columns lie together.
+        points : array of shape (n_points, width), float32
+            All in one piece, as is `out`.
+        out : array of shape (n_rows, n_points), float32
+        """
+        cublas, (n_points, width) = self.xp.cuda.cublas, points.shape
+        one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+        # The library sees all of them the other way round: its columns are rows here.
+        cublas.gemmEx(
+            self.xp.cuda.get_cublas_handle(), TRANSPOSED, AS_IT_IS, n_points, len(rows), width,
+            one.ctypes.data, points.data.ptr, FLOAT32, width,
+            rows.data.ptr, FLOAT32, rows.strides[0] // rows.itemsize,
+            zero.ctypes.data, out.data.ptr, FLOAT32, n_points, ROUGHLY, ANY_WAY,
+        )  # fmt: skip
 
     def new_stream(self) -> Any:
         """Return a stream of work that goes on beside the other."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.gpu.rough import RoughCentres, rough_centres
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
@@ -25,6 +26,10 @@ ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
 HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these two as well
 HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
 _NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # of the host: they stay on the card
+MOST_MULTIPLIED = 2048  # signatures, of which rows have rough products with all
+MOST_MULTIPLIED_COLUMNS = 4096  # the error of a product grows with them
+FEWEST_MULTIPLIED = 2**12  # rows
+PRODUCT_BYTES = 2**30  # at a time
 NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
 
 
@@ -95,7 +100,7 @@ class _Scan:
         self.nodes, self.signatures = len(tree.thresholds), len(centres.points)
         self.directions = self._points(tree.directions)
         self.thresholds, self.children = self._kept(tree.thresholds), self._kept(tree.children)
-        self.centres = self._points(centres.points)
+        self.centres, self.host_centres = self._points(centres.points), centres.points
         self.held_by_one = self.width * self.dtype.itemsize <= HELD_BYTES
         if self.held_by_one:
             self.plain_directions = self._plain_points(tree.directions)
@@ -142,9 +147,12 @@ class _Scan:
         else:
             leaves = xp.empty(rows, np.int32)
             self._route(X, bad, leaves)
-            # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
-            order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
-            self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
+            if self._can_multiply(X):
+                self._find_by_products(X, bad, ids, squares, found, leaves)
+            else:
+                # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
+                order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
+                self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
         if self.sums is not None:
             self._add_up(X, weights, ids, squares)
 
@@ -190,6 +198,7 @@ class _Scan:
         order: Any = None,
         leaves: Any = None,
         walking: bool = True,
+        products: Any = None,
     ) -> None:
         """Find the signature of each row."""
         shortlist = self.shortlist if walking else None
@@ -200,11 +209,53 @@ class _Scan:
             self.directions.data, self.thresholds, self.children, self.nodes, self.directions.step,
             self.centres.data, shortlist, self.gaps, self.candidates, -(-self.candidates // 4) * 4, self.centres.step,
             order, leaves, ids, squares, near_ids, near_squared, few, bad,
+            *([None] * 4 if products is None else [products, *self._rough_fields]),
         ]  # fmt: skip
         held = -(-self.width // LANES) * self.dtype.itemsize  # by each thread
-        self._launch(
-            "scan_rows", job, len(X) * LANES, 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        threads = 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        self._launch("scan_rows" if products is None else "scan_by_bounds", job, len(X) * LANES, threads)
+
+    @property
+    def _rough(self) -> RoughCentres:
+        """The centres as rough products need them."""
+        rough: RoughCentres = self.card.kept(self.host_centres, "rough", self._make_rough)
+        return rough
+
+    def _make_rough(self, centres: NDArray[Any]) -> RoughCentres:
+        return rough_centres(self.card, centres)
+
+    @property
+    def _rough_fields(self) -> list[Any]:
+        return [self._points(self._rough.middle).data, self._rough.facts, self.signatures]
+
+    def _can_multiply(self, X: Any) -> bool:
+        """Whether rough products with all centres save more than they cost."""
+        return (
+            NARROW < self.width <= MOST_MULTIPLIED_COLUMNS
+            and self.dtype == np.float32
+            and self.signatures <= MOST_MULTIPLIED
+            and len(X) >= FEWEST_MULTIPLIED
+            and X.strides[1] == X.itemsize
+            and X.strides[0] >= self.width * X.itemsize
+            and bool(self.card.multiplies)
+            and self._rough.tells_apart
         )
+
+    def _find_by_products(
+        self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any
+    ) -> None:
+        """Find the signature of each row, taking distances only where rough products leave a doubt."""
+        step = max(1, PRODUCT_BYTES // (self.signatures * self.dtype.itemsize))
+        products = self.card.xp.empty((min(step, len(X)), self.signatures), self.dtype)
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            rows = X[part]
+            self.card.multiply(rows, self._rough.shifted, products[: len(rows)])
+            near: list[Any] = [None if array is None else array[part] for array in found]
+            self._find(
+                rows, bad, ids[part], None if squares is None else squares[part], FoundOut(*near),
+                leaves=leaves[part], products=products,
+            )  # fmt: skip
 
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
         # Rows that weigh 1 each are counted as they are sorted, and their squares are one column more.
