@@ -20,7 +20,14 @@ class HostCard:
     xp = np
     number = 0
 
-    def __init__(self, processors: int = 1, most_blocks: int = 10**6, shared_bytes: int = 2**20) -> None:
+    def __init__(
+        self,
+        processors: int = 1,
+        most_blocks: int = 10**6,
+        shared_bytes: int = 2**20,
+        most_bytes: int = 2**40,
+    ) -> None:
+        self.most_bytes = most_bytes
         self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
         self.launched: list[str] = []
         self.buffers: list[Any] = []
@@ -57,6 +64,9 @@ class HostCard:
         self._twin.launch(kernel, dtype == np.float64, record.ctypes.data, blocks, threads)
 
     multiplies = True
+
+    def room_for(self, wanted: int) -> int:
+        return min(wanted, self.most_bytes)
 
     def multiply(self, rows: NDArray[Any], points: NDArray[Any], out: NDArray[Any]) -> None:
         with np.errstate(all="ignore"):

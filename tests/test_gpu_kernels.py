@@ -33,6 +33,7 @@ CARDS = st.builds(
     processors=st.sampled_from([1, 3, 100]),
     most_blocks=st.sampled_from([1, 2, 1000]),
     shared_bytes=st.sampled_from([10**5, 2**20]),
+    most_bytes=st.sampled_from([300, 2**40]),
 )
 
 

@@ -21,6 +21,7 @@ __all__ = ["Card", "own_card"]
 
 HEADERS = ("device.hpp", "blocks.hpp")
 AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # numbers of cuBLAS; roughly: as TF32
+LITTLE_BYTES = 2**26  # so many are taken without looking whether they are free
 SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
 
 
@@ -72,6 +73,13 @@ class Card:
         fetchable = self.fetchable(array.size, array.dtype)
         array.ravel().get(out=fetchable)
         return fetchable.reshape(array.shape)
+
+    def room_for(self, wanted: int) -> int:
+        """Return how many bytes, of so many that are wanted at a time, to take: a quarter of what is free at most."""
+        if wanted <= LITTLE_BYTES:
+            return wanted
+        free = self.xp.cuda.Device(self.number).mem_info[0] + self.xp.get_default_memory_pool().free_bytes()
+        return min(wanted, max(int(free) // 4, LITTLE_BYTES))
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
         """Return how many blocks do some work, at most so many for each processor; threads come back for more."""
@@ -179,8 +187,9 @@ class Card:
             with cuda.Device(self.number) as device:
                 free, total = device.mem_info
             raise DeviceError(
-                f"the card has no memory left for this: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free. Give "
-                "the rows as a NumPy array or files with device='cuda', which sends them through the card in blocks."
+                f"the card has no memory left for this: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free "
+                f"({error}). Give the rows as a NumPy array or files with device='cuda', which sends them through the "
+                "card in blocks."
             ) from error
         except cuda.runtime.CUDARuntimeError as error:
             raise DeviceError(f"CUDA device {self.number} failed: {error}.") from error

@@ -15,7 +15,8 @@ from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
 
 LANES, CHUNKS = 8, 4  # points stand in groups of four chunks of eight columns: see `device.hpp`
-PIECE_ROWS = 2**26  # rows at a time: what is kept for each of them is 20 bytes
+PIECE_ROWS = 2**26  # rows at a time
+ROW_BYTES = 24  # that are kept for each of them
 COPIED_BYTES = 2**30  # at a time, where rows are scaled first
 RUN_ROWS = 256  # rows that a thread adds up, one column of them
 SQUARE_ROWS = 64  # rows whose squared distances a thread adds up
@@ -127,7 +128,9 @@ class _Scan:
     ) -> int:
         """Work on all rows, many at a time; return how many are not finite."""
         bad = self.card.xp.zeros(1, np.uint64)
-        step = PIECE_ROWS if taken is None else max(1, COPIED_BYTES // (self.width * self.dtype.itemsize))
+        each = ROW_BYTES + (0 if taken is None else self.width * self.dtype.itemsize)
+        most = min(len(X), PIECE_ROWS if taken is None else COPIED_BYTES // each)
+        step = max(1, self.card.room_for(most * each) // each)
         for start in range(0, len(X), step):
             piece = slice(start, start + step)
             rows = X[piece] if taken is None else taken(X[piece], start)
@@ -245,7 +248,8 @@ class _Scan:
         self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any
     ) -> None:
         """Find the signature of each row, taking distances only where rough products leave a doubt."""
-        step = max(1, PRODUCT_BYTES // (self.signatures * self.dtype.itemsize))
+        each = self.signatures * self.dtype.itemsize
+        step = max(1, self.card.room_for(min(PRODUCT_BYTES, len(X) * each)) // each)
         products = self.card.xp.empty((min(step, len(X)), self.signatures), self.dtype)
         for start in range(0, len(X), step):
             part = slice(start, start + step)
