@@ -74,6 +74,7 @@ struct Links {
     const int32_t* ids;    // IN (rows, width), -1 behind the last
     const uint8_t* fresh;  // IN (rows, width)
     int64_t width;
+    const float* least;    // IN (rows, rows) or null: what squared distances are at least
 };
 
 template <class T>

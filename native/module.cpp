@@ -395,15 +395,16 @@ void offer_groups(const In2<T>& points, int64_t width, const In1<int32_t>& order
 
 template <class T>
 void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links, const In2<uint8_t>& fresh,
-                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances) {
+                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances, const optional<In2<float>>& least) {
     const Lists<T> lists = neighbour_lists<T>(points, width, ids, distances);
+    require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
             "links and fresh: shape");
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
     nb::gil_scoped_release released;
-    kernels<T>().offer_links(lists, {links.data(), fresh.data(), int64_t(links.shape(1))}, queries.data(),
-                             int64_t(queries.shape(0)));
+    const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};
+    kernels<T>().offer_links(lists, all, queries.data(), int64_t(queries.shape(0)));
 }
 
 std::tuple<Array<int32_t, 2>, Array<uint8_t, 2>> links_of(const In2<int32_t>& ids, const In2<int32_t>& before,
@@ -443,7 +444,8 @@ void define_neighbours_for(nb::module_& module) {
     module.def("offer_groups", &offer_groups<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("order"),
                nb::arg("starts"), nb::arg("span"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
     module.def("offer_links", &offer_links<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("links"),
-               nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
+               nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert(),
+               nb::kw_only(), nb::arg("least").none() = nb::none());
     module.def("offer_copies", &copies<T>, nb::arg("near"), nb::arg("near_distances"), nb::arg("starts"),
                nb::arg("rows"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
 }

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
 from dc2.core.gpu import scan
+from dc2.core.gpu.rough import least_squared_distances
 from dc2.core.gpu.rows import DeviceRows
+from dc2.core.lanes import lanes_dot
+from dc2.trees.neighbours import nearest_neighbours
 from device_data import DeviceCore, HostCard
 from test_core import (
     DTYPES,
@@ -86,6 +89,34 @@ def test_rough_products_are_taken_where_they_tell_centres_apart():
         ours = scanned(DeviceCore(card), moved, None, router, None, True)
         assert_same_bits(ours, scanned(reference, moved, None, router, None, True))
         assert ("scan_by_bounds" in card.launched) == taken
+
+
+@given(seed=SEEDS, width=st.integers(65, 80), dtype=DTYPES, kind=KINDS, shift=st.sampled_from([0, 100]))
+@settings(max_examples=40)
+def test_no_distance_is_less_than_rough_products_say(seed, width, dtype, kind, shift):
+    points = make_rows(seed, 60, width, dtype, kind) + dtype(shift)
+    least = least_squared_distances(HostCard(), points)
+    for i, bound in enumerate(least):
+        with np.errstate(over="ignore"):
+            off = points - points[i]
+            assert (bound <= lanes_dot(off, off)).all()
+    if kind == "normal":
+        assert np.median(least) > 0.5 * np.median(((points - points[0]) ** 2).sum(axis=1))
+
+
+def test_bounds_save_the_search_for_neighbours_time_and_nothing_else(monkeypatch):
+    monkeypatch.setattr("dc2.trees.neighbours.ALL_PAIRS", 0)
+    points = make_rows(0, 1500, 70, np.float64, "normal")
+    points[7] = points[8]
+    asked = []
+
+    def least(some):
+        asked.append(len(some))
+        return least_squared_distances(HostCard(), some)
+
+    ours = nearest_neighbours(points, 12, seed=0, n_threads=2, least=least)
+    assert asked == [1499]
+    assert_same_bits(ours, nearest_neighbours(points, 12, seed=0, n_threads=2))
 
 
 @pytest.mark.parametrize("width", [5, 33, 100])

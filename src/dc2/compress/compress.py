@@ -123,11 +123,12 @@ def place_cuts(
     router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
-        router = with_shortlist(router, list_length(router.n_features), n_threads)
+        least = None if sample.on_card is None else sample.on_card.least_squared_distances
+        router = with_shortlist(router, list_length(router.n_features), n_threads, least=least)
         for _ in range(plan.refine):
             router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
         if plan.refine:
-            router = with_shortlist(router, list_length(router.n_features), n_threads)
+            router = with_shortlist(router, list_length(router.n_features), n_threads, least=least)
     return router, sample, reach
 
 

@@ -20,7 +20,7 @@ from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
-from dc2.trees.neighbours import nearest_neighbours
+from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
@@ -238,15 +238,19 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
 
 
-def with_shortlist(router: Router, n_near: int, n_threads: int = 1, exits: bool = True) -> Router:
+def with_shortlist(
+    router: Router, n_near: int, n_threads: int = 1, exits: bool = True, least: Least | None = None
+) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
 
-    A leaf of one point straddles nothing, so that its walks need no exits.
+    A leaf of one point straddles nothing, so that its walks need no exits. `least` saves `nearest_neighbours` time.
     """
     centres = router.centres.astype(np.float64)
     n_near = min(n_near, len(centres))
     n_all = min(n_near + EXITS * exits, len(centres))
-    shortlist, squared = nearest_neighbours(centres, n_all, seed=router.deal_seed, n_threads=n_threads)
+    shortlist, squared = nearest_neighbours(
+        centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
+    )
     gaps = np.sqrt(squared)
     if n_near < n_all:
         _put_exits(centres, n_near, shortlist, gaps, n_threads)

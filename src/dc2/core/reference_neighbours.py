@@ -74,11 +74,14 @@ def offer_links(
     queries: Ids,
     ids: Ids,
     distances: Floats,
+    *,
+    least: NDArray[np.float32] | None = None,
 ) -> None:
     """Offer some points their links and the links of their links, as far as one of the two steps is fresh.
 
-    OUT: `ids`, `distances`.
+    `least` (n, n): what the squared distances of points are at least; it only saves time. OUT: `ids`, `distances`.
     """
+    _require(least is None or least.shape == (len(points), len(points)), "least: shape")
     _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")
     _require(_all_within(links, -1, len(points)), "links: points")
     _require(_all_within(queries, 0, len(points)), "queries: points")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dc2.core.gpu import scan
 from dc2.core.gpu.card import Card
+from dc2.core.gpu.rough import least_squared_distances
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["ColumnScaling", "DeviceRows"]
@@ -131,6 +132,10 @@ class DeviceRows:
         """
         with self.card.use():
             return scan.means(self.card, self.X, weights, tree, centres, magic, self._taker)
+
+    def least_squared_distances(self, points: NDArray[Any]) -> NDArray[np.float32] | None:
+        """Return what the squared distances of points of the host are at least, found on the card of these rows."""
+        return least_squared_distances(self.card, points)
 
     @property
     def _taker(self) -> Callable[[Any, int], Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.core.gpu.rough import RoughCentres, rough_centres
+from dc2.core.gpu.rough import MOST_COLUMNS, RoughCentres, rough_centres
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
@@ -28,7 +28,6 @@ HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these t
 HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
 _NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # of the host: they stay on the card
 MOST_MULTIPLIED = 2048  # signatures, of which rows have rough products with all
-MOST_MULTIPLIED_COLUMNS = 4096  # the error of a product grows with them
 FEWEST_MULTIPLIED = 2**12  # rows
 PRODUCT_BYTES = 2**30  # at a time
 NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
@@ -234,7 +233,7 @@ class _Scan:
     def _can_multiply(self, X: Any) -> bool:
         """Whether rough products with all centres save more than they cost."""
         return (
-            NARROW < self.width <= MOST_MULTIPLIED_COLUMNS
+            NARROW < self.width <= MOST_COLUMNS
             and self.dtype == np.float32
             and self.signatures <= MOST_MULTIPLIED
             and len(X) >= FEWEST_MULTIPLIED
