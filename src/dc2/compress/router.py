@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -300,13 +299,25 @@ def _put_exits(
         to_some[own] *= own[:, None] != some
 
     def put(start: int) -> None:
-        for own, exits in _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start):
-            listed = np.concatenate([shortlist[own, :n_near], some[exits], shortlist[own, n_near:]])
-            to_exits = np.linalg.norm(centres[some[exits]] - centres[own], axis=1)
-            distance = np.concatenate([gaps[own, :n_near], to_exits, gaps[own, n_near:]])
-            kept = np.sort(np.unique(listed, return_index=True)[1])[:n_all]
-            kept = kept[np.argsort(distance[kept], kind="stable")]
-            shortlist[own], gaps[own] = listed[kept], distance[kept]
+        exits = _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start)
+        own = start + np.flatnonzero(exits[:, 0] >= 0)
+        exits = exits[own - start]
+        is_exit = exits >= 0
+        ids, to_exits = some[exits], np.full(exits.shape, np.inf)
+        of_row, place = np.nonzero(is_exit)
+        to_exits[of_row, place] = np.linalg.norm(centres[ids[of_row, place]] - centres[own[of_row]], axis=1)
+        near, tail = np.split(shortlist[own], [n_near], axis=1)
+        to_near, to_tail = np.split(gaps[own], [n_near], axis=1)
+        twice = ((tail[:, :, None] == ids[:, None]) & is_exit[:, None]).any(axis=2)
+        left_out = np.concatenate([np.zeros(near.shape, bool), ~is_exit, twice], axis=1)
+        kept = np.argsort(left_out, axis=1, kind="stable")[
+            :, :n_all
+        ]  # those that stay come first, in their order
+        distances = np.take_along_axis(np.concatenate([to_near, to_exits, to_tail], axis=1), kept, axis=1)
+        by_distance = np.argsort(distances, axis=1, kind="stable")
+        listed = np.take_along_axis(np.concatenate([near, ids, tail], axis=1), kept, axis=1)
+        shortlist[own] = np.take_along_axis(listed, by_distance, axis=1)
+        gaps[own] = np.take_along_axis(distances, by_distance, axis=1)
 
     starts = range(0, len(centres), SHORTLIST_ROWS)
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
@@ -316,8 +327,8 @@ def _put_exits(
 
 def _exits(
     to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
-) -> Iterator[tuple[int, list[int]]]:
-    """Yield signatures and their exits, nearest first: columns of `to_some` that no neighbour leads to.
+) -> NDArray[np.intp]:
+    """Return the exits of signatures, nearest first, -1 behind the last: columns of `to_some` to which nobody leads.
 
     A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
     is none it would be trapped here, however far from c: then c itself becomes a neighbour.
@@ -335,11 +346,12 @@ def _exits(
     nearest = here.copy()
     for neighbour in near.T[1:]:
         np.minimum(nearest, to_some[neighbour], out=nearest)
-    trapped = (nearest >= here) & (here > 0)
-    for row in np.flatnonzero(trapped.any(axis=1)):
-        exits: list[int] = []
-        left = np.flatnonzero(trapped[row])
-        while len(left) and len(exits) < EXITS:
-            exits.append(int(left[here[row, left].argmin()]))
-            left = left[to_some[some[exits[-1]], left] >= here[row, left]]
-        yield start + int(row), exits
+    left = (nearest >= here) & (here > 0)
+    exits = np.full((len(near), EXITS), -1, np.intp)
+    rows = np.flatnonzero(left.any(axis=1))
+    for place in range(EXITS):
+        own = here[rows]
+        exits[rows, place] = np.where(left[rows], own, np.inf).argmin(axis=1)
+        left[rows] &= to_some[some[exits[rows, place]]] >= own
+        rows = rows[left[rows].any(axis=1)]
+    return exits

@@ -70,6 +70,8 @@ class Card:
 
     def fetched(self, array: Any) -> NDArray[Any]:
         """Copy a large array from the card to memory that it can write by itself, which is much faster."""
+        if not array.size:
+            return self.asnumpy(array)
         fetchable = self.fetchable(array.size, array.dtype)
         array.ravel().get(out=fetchable)
         return fetchable.reshape(array.shape)
