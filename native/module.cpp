@@ -423,6 +423,18 @@ std::tuple<Array<int32_t, 2>, Array<uint8_t, 2>> links_of(const In2<int32_t>& id
 }
 
 template <class T>
+void pair_squares(const In2<T>& A, const In1<int32_t>& in_a, const In2<T>& B, const In1<int32_t>& in_b,
+                  Out1<double> out) {
+    require(A.shape(1) == B.shape(1), "A and B: as many columns");
+    require(in_a.shape(0) == in_b.shape(0) && in_a.shape(0) == out.shape(0), "in_a, in_b and out: length");
+    require(all_within(in_a.data(), in_a.size(), 0, int64_t(A.shape(0))), "in_a: rows of A");
+    require(all_within(in_b.data(), in_b.size(), 0, int64_t(B.shape(0))), "in_b: rows of B");
+    nb::gil_scoped_release released;
+    kernels<T>().pair_squares(A.data(), in_a.data(), B.data(), in_b.data(), int64_t(in_a.shape(0)), int64_t(A.shape(1)),
+                              out.data());
+}
+
+template <class T>
 void copies(const In2<int32_t>& near, const In2<T>& near_distances, const In1<int64_t>& starts,
             const In1<int32_t>& rows, Out2<int32_t> ids, Out2<T> distances) {
     const size_t places = near.shape(0), n = ids.shape(0), k = ids.shape(1);
@@ -446,6 +458,8 @@ void define_neighbours_for(nb::module_& module) {
     module.def("offer_links", &offer_links<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("links"),
                nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert(),
                nb::kw_only(), nb::arg("least").none() = nb::none());
+    module.def("pair_squares", &pair_squares<T>, nb::arg("A").noconvert(), nb::arg("in_a"), nb::arg("B").noconvert(),
+               nb::arg("in_b"), nb::arg("out").noconvert());
     module.def("offer_copies", &copies<T>, nb::arg("near"), nb::arg("near_distances"), nb::arg("starts"),
                nb::arg("rows"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
 }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.core.pairs import squared_distances_of_pairs
 from dc2.core.records import Centres, FoundOut, GrowRule, SumsOut
 from dc2.trees import RPTree
 
@@ -127,6 +128,20 @@ def test_both_cores_estimate_the_covariance_of_a_large_node_from_the_same_rows(d
     X = make_rows(1, 3000, 11, dtype, "normal")
     options = (make_weights(1, 3000, weights), 7, GrowRule(0.0, 12, "mean", 3, 2), reference.NORMAL_TABLE)
     assert_same_bits(native.grow_tree(X, *options), reference.grow_tree(X, *options))
+
+
+@given(seed=SEEDS, width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, count=st.integers(0, 50))
+def test_both_cores_take_the_same_distances_of_pairs(seed, width, dtype, kind, count):
+    rng = np.random.default_rng(seed)
+    A, B = make_rows(seed, 30, width, dtype, kind), make_rows(seed + 1, 20, width, dtype, kind)
+    pairs = rng.integers(0, 30, count).astype(np.int32), rng.integers(0, 20, count).astype(np.int32)
+    ours, theirs = np.empty(count), np.empty(count)
+    with np.errstate(over="ignore"):
+        native.pair_squares(A, pairs[0], B, pairs[1], ours)
+        reference.pair_squares(A, pairs[0], B, pairs[1], theirs)
+        assert_same_bits([ours], [theirs])
+        assert_same_bits([squared_distances_of_pairs(A, pairs[0], B, pairs[1], 3)], [theirs])
+    np.testing.assert_allclose(ours, ((A.astype(float)[pairs[0]] - B[pairs[1]]) ** 2).sum(axis=1))
 
 
 def scanned(

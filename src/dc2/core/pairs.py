@@ -1,4 +1,4 @@
-"""Distances of many pairs of rows, taken a few at a time: what is in hand stays in the cache."""
+"""Distances of many pairs of rows, by several threads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2 import core
+
 __all__ = ["squared_distances_of_pairs"]
 
-NUMBERS = 1 << 16  # subtracted at a time
-PAIRS_PER_TASK = 1 << 14  # of a thread
+PAIRS_AT_ONCE = 1 << 13  # by one thread
 
 
 def squared_distances_of_pairs(
@@ -26,6 +27,7 @@ def squared_distances_of_pairs(
     Parameters
     ----------
     A, B : ndarray of shape (n_rows, n_columns)
+        Of one dtype, float32 or float64.
     in_a, in_b : ndarray of shape (n_pairs,)
     n_threads : int, default=1
         The answer is the same for any number.
@@ -36,17 +38,16 @@ def squared_distances_of_pairs(
     >>> squared_distances_of_pairs(rows, np.array([0, 1]), rows, np.array([1, 1])).tolist()
     [25.0, 0.0]
     """
-    squared = np.empty(len(in_a))
-    step = max(1, NUMBERS // max(1, A.shape[1]))
+    A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
+    from_a, from_b = in_a.astype(np.int32), in_b.astype(np.int32)
+    squared = np.empty(len(from_a))
 
-    def measure(first: int) -> None:
-        for start in range(first, min(first + PAIRS_PER_TASK, len(in_a)), step):
-            part = slice(start, min(start + step, first + PAIRS_PER_TASK))
-            gap = A[in_a[part]].astype(np.float64) - B[in_b[part]]
-            squared[part] = np.einsum("ij,ij->i", gap, gap)
+    def measure(start: int) -> None:
+        some = slice(start, start + PAIRS_AT_ONCE)
+        core.pair_squares(A, from_a[some], B, from_b[some], squared[some])
 
-    starts = range(0, len(in_a), PAIRS_PER_TASK)
-    if n_threads == 1 or len(starts) == 1:
+    starts = range(0, len(squared), PAIRS_AT_ONCE)
+    if n_threads == 1 or len(starts) <= 1:
         for start in starts:
             measure(start)
     else:

@@ -14,7 +14,13 @@ from scipy.special import ndtri
 
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
 from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
-from dc2.core.reference_neighbours import link_neighbours, offer_copies, offer_groups, offer_links
+from dc2.core.reference_neighbours import (
+    link_neighbours,
+    offer_copies,
+    offer_groups,
+    offer_links,
+    pair_squares,
+)
 
 __all__ = [
     "CUTS",
@@ -28,6 +34,7 @@ __all__ = [
     "offer_copies",
     "offer_groups",
     "offer_links",
+    "pair_squares",
     "sample_rows",
     "scan",
 ]
