@@ -400,9 +400,9 @@ void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links,
     require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
             "links and fresh: shape");
+    nb::gil_scoped_release released;  // before links are looked through: there are many
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
-    nb::gil_scoped_release released;
     const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};
     kernels<T>().offer_links(lists, all, queries.data(), int64_t(queries.shape(0)));
 }
@@ -427,9 +427,9 @@ void pair_squares(const In2<T>& A, const In1<int32_t>& in_a, const In2<T>& B, co
                   Out1<double> out) {
     require(A.shape(1) == B.shape(1), "A and B: as many columns");
     require(in_a.shape(0) == in_b.shape(0) && in_a.shape(0) == out.shape(0), "in_a, in_b and out: length");
+    nb::gil_scoped_release released;
     require(all_within(in_a.data(), in_a.size(), 0, int64_t(A.shape(0))), "in_a: rows of A");
     require(all_within(in_b.data(), in_b.size(), 0, int64_t(B.shape(0))), "in_b: rows of B");
-    nb::gil_scoped_release released;
     kernels<T>().pair_squares(A.data(), in_a.data(), B.data(), in_b.data(), int64_t(in_a.shape(0)), int64_t(A.shape(1)),
                               out.data());
 }

@@ -114,7 +114,9 @@ def test_rows_of_the_host_are_sent_through_the_card_in_blocks(monkeypatch, n_job
 
 
 def test_what_breaks_off_leaves_no_thread_waiting():
-    blocks = fed(HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2)
+    blocks = fed(
+        HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2, np.asarray
+    )
     assert next(blocks) == (10, DeviceRows)
     blocks.close()
 
@@ -122,7 +124,7 @@ def test_what_breaks_off_leaves_no_thread_waiting():
         raise InputError(f"block {block.start}")
 
     with pytest.raises(InputError, match="block 0"):
-        list(fed(HostCard(), refuse, as_source(blobs(1000, 3)).blocks(120), 2))
+        list(fed(HostCard(), refuse, as_source(blobs(1000, 3)).blocks(120), 2, np.asarray))
 
 
 def test_rows_that_cannot_be_used_are_named_by_column_and_row():

@@ -97,7 +97,9 @@ class CudaEngine:
     def _sent(self, function: Callable[[Block], R], source: Source) -> Iterator[tuple[int, R]]:
         card = self._own_card()
         blocks = source.blocks(max(self.block_bytes, SENT_BYTES))
-        return fed(card, function, blocks, usable_threads(self.n_jobs))
+        # Answers that are put together at once stay where the card wrote them until then.
+        form = card.fetched if source.in_memory else card.asnumpy
+        return fed(card, function, blocks, usable_threads(self.n_jobs), form)
 
     def _own_card(self) -> Any:
         return own_card() if self._card is None else self._card

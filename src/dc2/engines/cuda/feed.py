@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dc2.core.gpu.rows import DeviceRows
 from dc2.sources.base import Block
@@ -18,13 +19,18 @@ __all__ = ["fed"]
 
 R = TypeVar("R")
 
-BUFFERS = 4  # one is filled, one is on its way, two are worked on
+BUFFERS = 5  # two are filled, one is on its way, two are worked on
+FEEDERS = 2  # threads that have buffers filled
 WORKERS = 2  # threads that start the card's work, and wait for it
 COPY_ROWS_AT_LEAST = 2**12  # by one thread
 
 
 def fed(
-    card: Any, function: Callable[[Block], R], blocks: Iterator[Block], n_threads: int
+    card: Any,
+    function: Callable[[Block], R],
+    blocks: Iterator[Block],
+    n_threads: int,
+    form: Callable[[Any], Any],
 ) -> Iterator[tuple[int, R]]:
     """Yield the number of rows of each block, and what a function makes of it with its rows on the card; in order.
 
@@ -37,46 +43,38 @@ def fed(
         On the host; read in this thread.
     n_threads : int
         Threads that copy rows to where the card can fetch them.
+    form : callable
+        Brings an array of answers from the card.
     """
-    free: queue.SimpleQueue[_Buffer | None] = queue.SimpleQueue()
+    free: queue.SimpleQueue[_Buffer] = queue.SimpleQueue()
     for _ in range(BUFFERS):
         free.put(card.buffers.pop() if card.buffers else _Buffer(card))
-    with (
-        ThreadPoolExecutor(1, thread_name_prefix="dc2-feed") as feeder,
-        ThreadPoolExecutor(WORKERS, thread_name_prefix="dc2-card") as workers,
-        ThreadPoolExecutor(n_threads, thread_name_prefix="dc2-copy") as copiers,
-    ):
+    working: deque[Future[tuple[int, R]]] = deque()
+    try:
+        with (
+            ThreadPoolExecutor(n_threads, thread_name_prefix="dc2-copy") as copiers,
+            ThreadPoolExecutor(FEEDERS, thread_name_prefix="dc2-feed") as feeders,
+            ThreadPoolExecutor(WORKERS, thread_name_prefix="dc2-card") as workers,
+        ):
 
-        def send(block: Block) -> tuple[_Buffer, Block]:
-            buffer = free.get()
-            if buffer is None:  # broken off
-                raise RuntimeError("no more blocks are wanted.")
-            return buffer, replace(block, rows=buffer.send(block, copiers, n_threads))
+            def work(buffer: _Buffer, block: Block, sending: Future[Any]) -> tuple[int, R]:
+                try:
+                    rows = DeviceRows(card, sending.result(), block.X.dtype, form)
+                    return block.n_rows, buffer.work(function, replace(block, rows=rows))
+                finally:
+                    free.put(buffer)
 
-        def work(sending: Future[tuple[_Buffer, Block]]) -> tuple[int, R]:
-            buffer, block = sending.result()
-            try:
-                return block.n_rows, buffer.work(function, block)
-            finally:
-                free.put(buffer)
-
-        working: deque[Future[tuple[int, R]]] = deque()
-        try:
             for block in blocks:
-                working.append(workers.submit(work, feeder.submit(send, block)))
-                del block
-                if len(working) > BUFFERS:
+                if len(working) == BUFFERS:
                     yield working.popleft().result()
+                buffer = free.get()
+                sending = feeders.submit(buffer.send, block.X, copiers, n_threads)
+                working.append(workers.submit(work, buffer, block, sending))
+                del block
             while working:
                 yield working.popleft().result()
-        finally:
-            if working:  # broken off: nothing may wait for a buffer that never comes back
-                for _ in working:
-                    free.put(None)
-                for job in working:
-                    job.cancel()
-    # Memory that a card can fetch takes long to get.
-    card.buffers += [buffer for buffer in (free.get() for _ in range(BUFFERS)) if buffer is not None]
+    finally:  # memory that a card can fetch takes long to get
+        card.buffers += [free.get() for _ in range(BUFFERS)]
 
 
 class _Buffer:
@@ -88,9 +86,9 @@ class _Buffer:
         self._on_card: Any = None
         self._stream: Any = None
 
-    def send(self, block: Block, copiers: ThreadPoolExecutor, n_threads: int) -> DeviceRows:
-        """Copy a block, and start it on its way to the card."""
-        X, card = block.X, self._card
+    def send(self, X: NDArray[Any], copiers: ThreadPoolExecutor, n_threads: int) -> Any:
+        """Copy rows, start them on their way to the card, and return where they will be there."""
+        card = self._card
         with card.use():
             if self._on_card is None or self._on_card.dtype != X.dtype or self._on_card.size < X.size:
                 self._stream = card.new_stream()
@@ -102,7 +100,7 @@ class _Buffer:
             starts = range(0, len(X), step)
             list(copiers.map(lambda i: np.copyto(fetchable[i : i + step], X[i : i + step]), starts))
             card.fetch(fetchable, on_card, self._stream)
-        return DeviceRows(card, on_card, X.dtype, lambda array: card.fetched(array).copy())
+        return on_card
 
     def work(self, function: Callable[[Block], R], block: Block) -> R:
         """Do some work on the card, as soon as the rows are there and beside that on other blocks."""
