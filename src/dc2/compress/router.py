@@ -23,6 +23,7 @@ from dc2.trees.neighbours import nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
+SHORTLIST_VALUES = 2**19  # numbers that a thread holds to compare signatures with those on their lists
 EXITS = 8
 EXIT_DISTANCES = 2**22  # at most: of very many signatures, exits are looked for among evenly taken ones
 
@@ -223,8 +224,10 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
     shortlist = np.empty_like(before)
     gaps = np.empty(shortlist.shape)
 
+    step = max(1, min(SHORTLIST_ROWS, SHORTLIST_VALUES // (before.shape[1] * centres.shape[1])))
+
     def sort(start: int) -> None:
-        own = slice(start, start + SHORTLIST_ROWS)
+        own = slice(start, start + step)
         listed = before[own]
         off = centres[listed].astype(np.float64) - centres[own, None]
         distances = np.sqrt(np.einsum("ijk,ijk->ij", off, off))
@@ -233,7 +236,7 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
         gaps[own] = np.take_along_axis(distances, order, axis=1)
 
     with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(sort, range(0, len(centres), SHORTLIST_ROWS)))
+        list(pool.map(sort, range(0, len(centres), step)))
     return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
 
 
