@@ -1,6 +1,8 @@
 // Grows one tree, largest node first. Follows src/dc2/core/reference.py step by step, bit for bit.
 #include "grow.hpp"
 
+#include "device.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,12 +11,7 @@
 
 namespace dc2 {
 
-uint64_t hash_row(uint64_t seed, uint64_t row) {
-    uint64_t z = seed + (row + 1) * 0x9E3779B97F4A7C15ull;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
-}
+uint64_t hash_row(uint64_t seed, uint64_t row) { return device::hash_row(seed, row); }
 
 namespace {
 

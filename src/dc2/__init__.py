@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dc2.foreign import register
+from dc2.foreign import CUDA, register
 
 if TYPE_CHECKING:
     from dc2.cluster import KASP, RASP, DC2Clustering, RPFCluster
@@ -74,8 +74,15 @@ def _dask_source(collection: Any, **options: Any) -> Any:
     return dask_source(collection, **options)
 
 
+def _cuda_source(array: Any, **options: Any) -> Any:
+    from dc2.engines.cuda import cuda_source
+
+    return cuda_source(array, **options)
+
+
 for _library in ("dask", "dask_expr"):
     register(_library, _dask_source)
+register(CUDA, _cuda_source)
 
 
 def __dir__() -> list[str]:

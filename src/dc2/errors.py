@@ -1,10 +1,11 @@
-"""The errors dc2 raises: a small tree under ``ValueError`` and ``TypeError``.
+"""The errors dc2 raises: a small tree under ``ValueError``, ``TypeError`` and ``RuntimeError``.
 
 A message says what is wrong, why, and what to do, with the user's own numbers in it.
 """
 
 __all__ = [
     "ClustersDoNotShowWarning",
+    "DeviceError",
     "InputError",
     "InputTypeError",
     "MissingValuesError",
@@ -34,6 +35,10 @@ class ParameterError(ValueError):
 
 class SourceError(InputError):
     """A file or stream that broke while it was read; the message names it."""
+
+
+class DeviceError(RuntimeError):
+    """A graphics card that is not there, is full, or broke down."""
 
 
 class ModelFileError(ValueError):

@@ -15,7 +15,7 @@ from dc2.errors import ParameterError
 __all__ = ["checked_plan", "compress_by"]
 
 # What a clusterer and its compressor both have, and the clusterer decides.
-SHARED = ("n_signatures", "scale", "metric", "n_jobs", "block_bytes", "random_state", "verbose")
+SHARED = ("n_signatures", "scale", "metric", "n_jobs", "block_bytes", "device", "random_state", "verbose")
 
 
 def _compressor_of(clusterer: Any) -> Compressor:

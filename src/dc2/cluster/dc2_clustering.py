@@ -72,6 +72,9 @@ class DC2Clustering(SignatureClusterer):
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+    device : "cuda" or None, default=None
+        "cuda" sends rows that lie on the host through a graphics card, block by block. Rows that lie on one are worked
+        on there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
@@ -158,6 +161,7 @@ class DC2Clustering(SignatureClusterer):
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
+        device: Literal["cuda"] | None = None,
         random_state: RandomStateLike = None,
         verbose: Verbose = 0,
     ) -> None:
@@ -172,6 +176,7 @@ class DC2Clustering(SignatureClusterer):
         self.compressor = compressor
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 

@@ -22,6 +22,7 @@ from dc2.compress.signatures import Signatures
 from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
 from dc2.conquer.stability import Stability, stability
 from dc2.engines import Engine, RunOptions, engine_for
+from dc2.engines.answers import in_form_of
 from dc2.engines.threads import usable_threads
 from dc2.errors import InputError, MissingValuesError, ParameterError
 from dc2.estimators.columns import Columns
@@ -120,7 +121,7 @@ def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
         stage_seconds=clock.seconds,
         outliers=outliers,
         preparer=opened.preparer,
-        ids=compression.ids,
+        ids=in_form_of(source, compression.ids),
         scores=scores,
         rows=source if compression.ids is not None else None,
         members=member_rows(compression, similarity),

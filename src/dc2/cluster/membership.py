@@ -42,7 +42,7 @@ class Membership:
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
-        ids, squared = self.router.nearest_few(block.X, TIES)
+        ids, squared = self.router.nearest_few(block.where_they_lie, TIES)
         weights = tie_weights(squared)
         ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, is that of no cluster
         for k in range(ids.shape[1]):

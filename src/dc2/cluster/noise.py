@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.compress.outliers import OutlierScores
-from dc2.compress.populate import Lookup
+from dc2.compress.populate import Lookup, with_noise
 from dc2.errors import InputError, ParameterError
 from dc2.model_file import saved_record
 from dc2.sources import Block
@@ -121,8 +121,9 @@ class LabelsWithNoise:
 
     def __call__(self, block: Block) -> NDArray[np.int32]:
         """Return the label of each row."""
-        labels: NDArray[np.int32] = self.lookup(block)
-        labels[self.outliers.is_noise(self.scores_of(block))] = -1
+        labels: NDArray[np.int32] = with_noise(
+            self.lookup(block), self.outliers.is_noise(self.scores_of(block))
+        )
         return labels
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dc2.cluster.noise import NoisePlan, Outliers
 from dc2.compress.compress import Compression, near
 from dc2.compress.outliers import OutlierScores, outlier_scores_of
+from dc2.compress.populate import on_host
 from dc2.compress.sample import Sample
 from dc2.engines import Engine
 from dc2.engines.threads import ThreadEngine
@@ -37,7 +38,7 @@ def outliers_of(
     if not plan.share:
         return Outliers(*known), None
     if compression.ids is not None:
-        rows = _rows_in_memory(source, engine, scores_of, compression.ids)
+        rows = _rows_in_memory(source, engine, scores_of, on_host(compression.ids))
         threshold = _threshold(plan, rows)
         return Outliers(*known, threshold, rows.noise_weights(threshold, signatures.weights)), rows.scores
     if compression.sample is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.cluster.noise import Outliers
+from dc2.compress.populate import looked_up, with_noise
 from dc2.compress.signatures import Signatures
 from dc2.conquer import Conquest, Wish
 from dc2.errors import InputError
@@ -150,9 +151,9 @@ class ClusterRecord:
     def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""
         assert self.ids is not None
-        of_rows: NDArray[np.int32] = self.of_id(self.marked(labels))[self.ids]
-        if self.outliers is not None and self.scores is not None:
-            of_rows[self.outliers.is_noise(self.scores)] = -1
+        of_rows: NDArray[np.int32] = looked_up(self.of_id(self.marked(labels)), self.ids)
+        if self.outliers is not None and self.outliers.threshold is not None and self.scores is not None:
+            of_rows = with_noise(of_rows, self.outliers.is_noise(self.scores))
         return of_rows
 
     @property

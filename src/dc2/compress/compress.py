@@ -18,6 +18,7 @@ from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import SpareSums, Sums, grids
 from dc2.core.reference import hash_at
+from dc2.engines.answers import in_form_of
 from dc2.engines.base import Engine
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
@@ -173,17 +174,21 @@ def add_up(
 ) -> tuple[Sums, NDArray[np.int32] | None]:
     """Route every row and add it up; keep where each went if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
+    ids_on_card: list[Any] = []  # one for all rows: those of a card are one block
     total = Sums.zeros(*router.centres.shape)
     spare = SpareSums(*router.centres.shape)
     seen = 0
 
     def add_block(block: Block) -> tuple[Sums, int]:
-        rows = np.arange(block.start, block.stop)
+        rows = range(block.start, block.stop)
         sums = spare.take()
-        block_ids = router.add_up(block.X, rows, block.weights, magic, sums, source.feature_names)
-        if ids is not None:
+        X = block.where_they_lie
+        block_ids = router.add_up(X, rows, block.weights, magic, sums, source.feature_names)
+        if not isinstance(block_ids, np.ndarray):
+            ids_on_card.append(block_ids)
+        elif ids is not None:
             ids[block.start : block.stop] = block_ids
-        return sums, len(block.X)
+        return sums, block.n_rows
 
     for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
         total.add(sums)
@@ -194,7 +199,7 @@ def add_up(
             f"the source gave {n_rows} rows in its first pass and {seen} in its second; it must give the same rows "
             "each time."
         )
-    return total, ids
+    return total, ids_on_card[0] if ids_on_card else in_form_of(source, ids)
 
 
 def _added(parts: Sequence[tuple[Sums, int]]) -> tuple[Sums, int]:

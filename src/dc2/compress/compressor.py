@@ -103,6 +103,9 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+    device : "cuda" or None, default=None
+        "cuda" sends rows that lie on the host through a graphics card, block by block. Rows that lie on one are worked
+        on there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the directions and the sample.
     verbose : int or callable, default=0
@@ -165,6 +168,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         sample_size: int | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
+        device: Literal["cuda"] | None = None,
         random_state: RandomStateLike = None,
         verbose: Verbose = 0,
     ) -> None:
@@ -182,6 +186,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         self.sample_size = sample_size
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 

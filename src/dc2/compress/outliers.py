@@ -44,9 +44,9 @@ class OutlierScores:
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Return the score of each row, 0 to 1."""
-        return self.of(block.X)
+        return self.of(block.where_they_lie)
 
-    def of(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def of(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row of an array."""
         ratio = np.sqrt(_squared_distances(self.router, self.weights, self.spread, X)) / self.typical
         ratio = np.minimum(ratio, FARTHEST)
@@ -89,7 +89,7 @@ def outlier_scores_of(
 
 
 def _squared_distances(
-    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], X: NDArray[Any]
+    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
 ) -> NDArray[np.float64]:
     """Return the mean squared distance of each row to the rows of its neighbourhood."""
     ids, to_centres = router.nearest_few(X, NEAREST)

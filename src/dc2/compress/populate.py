@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dc2.engines import RunOptions, answered
 from dc2.sources import Block, Source
 
-__all__ = ["Lookup", "in_one_array", "populated"]
+__all__ = ["Lookup", "in_one_array", "looked_up", "on_host", "populated", "with_noise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +32,39 @@ class Lookup:
     table: NDArray[Any] | None
     names: tuple[str, ...] | None
 
-    def __call__(self, block: Block) -> NDArray[Any]:
+    def __call__(self, block: Block) -> Any:
         """Return the answer for each row."""
-        ids: NDArray[np.int32] = self.router.assign(block.X, self.names, block.start)
-        return ids if self.table is None else self.table[ids]
+        stays = getattr(self.router, "takes_rows_on_a_card", False)
+        ids = self.router.assign(block.where_they_lie if stays else block.X, self.names, block.start)
+        return ids if self.table is None else looked_up(self.table, ids)
+
+
+def looked_up(table: NDArray[Any], ids: Any) -> Any:
+    """Return the lines of a table that belong to some signatures; where their numbers lie on a card, there."""
+    if isinstance(ids, np.ndarray):
+        return table[ids]
+    from dc2.core.gpu.forms import table_at
+
+    return table_at(table, ids)
+
+
+def with_noise(labels: Any, is_noise: NDArray[np.bool_]) -> Any:
+    """Return labels with -1 for noise, as the kind of array that they are; those of the host are changed in place."""
+    if isinstance(labels, np.ndarray):
+        labels[is_noise] = -1
+        return labels
+    from dc2.core.gpu.forms import form_like
+
+    return form_like(labels)(with_noise(on_host(labels), is_noise))
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """Return an array that may lie on a card as one of NumPy's."""
+    if isinstance(array, np.ndarray):
+        return array
+    from dc2.core.gpu.forms import host_array
+
+    return host_array(array)
 
 
 def populated(source: Source, router: Any, table: NDArray[Any] | None, options: RunOptions) -> Any:

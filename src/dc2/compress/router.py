@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class Router:
     deal_seed: int = 0
     scaling: Scaling | None = None
 
+    takes_rows_on_a_card: ClassVar[bool] = True
+
     def check(self) -> None:
         """Raise if a row could be sent outside the arrays; called when a router was read from a model file."""
         leaves = sum(tree.n_leaves for tree in self.trees)
@@ -103,12 +105,13 @@ class Router:
         self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
     ) -> NDArray[np.int32]:
         """Return the signature of each row; with several trees, the nearest of the leaves it falls into."""
+        X = self._where_it_can_be_routed(X)
         given, X = X, self._taken(X, start)
         if len(self.trees) == 1:
-            ids = np.empty(len(X), np.int32)
+            ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
             if self._scan(0, X, FoundOut(ids)):
                 raise_unusable(given, names, start)
-            return ids
+            return _answer(X, ids)
         candidates = np.stack(
             [
                 tree.route(X, names, start) + first
@@ -126,16 +129,16 @@ class Router:
     def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return the nearest few signatures of each row's shortlist and their squared distances, nearest first."""
         assert self.shortlist is not None
-        ids = np.empty((len(X), min(few, self.shortlist.shape[1])), np.int32)
-        distances = np.empty(ids.shape, self.dtype)
+        ids = _empty(X, (len(X), min(few, self.shortlist.shape[1])), np.int32)
+        distances = _empty(X, ids.shape, self.dtype)
         if self._scan(0, self._taken(X), FoundOut(None, ids, distances)):
             raise_unusable(X, None, 0)
-        return ids, distances
+        return (ids, distances) if isinstance(X, np.ndarray) else (X.asnumpy(ids), X.asnumpy(distances))
 
     def add_up(
         self,
         X: NDArray[Any],
-        rows: NDArray[np.int64],
+        rows: NDArray[np.int64] | range,
         weights: NDArray[np.float64] | None,
         magic: NDArray[np.float64],
         sums: Sums,
@@ -145,19 +148,21 @@ class Router:
 
         Parameters
         ----------
-        rows : ndarray of shape (n_rows,)
+        X : ndarray of shape (n_rows, n_features), or rows on a graphics card
+        rows : ndarray of shape (n_rows,) or range
             Global numbers of the rows.
         magic : ndarray of shape (2, n_features + 2)
             See `dc2.compress.sums.grids`.
         """
-        ids = np.empty(len(X), np.int32)
+        X = self._where_it_can_be_routed(X)
+        ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
         given, X = X, self._taken(X, int(rows[0]) if len(rows) else 0)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
             if self._scan(0, X, FoundOut(ids), weights, SumsOut(magic, sums.counts, sums.totals)):
                 raise_unusable(given, names, int(rows[0]))
-            return ids
-        dealt = deal(self.deal_seed, rows, len(self.trees))
+            return _answer(X, ids)
+        dealt = deal(self.deal_seed, np.asarray(rows), len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
             part = np.flatnonzero(dealt == number)
             part_ids = np.empty(len(part), np.int32)
@@ -175,6 +180,10 @@ class Router:
         X = X.astype(self.dtype, copy=False)
         return X if self.scaling is None else self.scaling.apply(X, start)
 
+    def _where_it_can_be_routed(self, X: Any) -> Any:
+        """Return rows where they are; through several trees they are routed on the host."""
+        return X if len(self.trees) == 1 else np.asarray(X)
+
     def _starts(self) -> NDArray[np.int64]:
         return np.cumsum([0, *(tree.n_leaves for tree in self.trees)])
 
@@ -191,7 +200,20 @@ class Router:
         first = int(self._starts()[number])
         points = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
         centres = Centres(points, self.shortlist, self.gaps)
+        if not isinstance(X, np.ndarray):
+            return int(X.scan(weights, tree.arrays, centres, sums, found))
         return core.scan(X, weights, tree.arrays, centres, sums, found)
+
+
+def _empty(X: Any, shape: Any, dtype: Any) -> Any:
+    """Return an array where the rows are."""
+    return np.empty(shape, dtype) if isinstance(X, np.ndarray) else X.empty(shape, dtype)
+
+
+def _answer(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return numbers of signatures as whoever sent the rows wants them."""
+    answer: NDArray[np.int32] = ids if isinstance(X, np.ndarray) else X.form(ids)
+    return answer
 
 
 def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:

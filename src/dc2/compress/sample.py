@@ -100,7 +100,7 @@ class _Picker:
         self.seed, self.limit, self.feature_names = seed, limit, feature_names
 
     def __call__(self, block: Block) -> _Part:
-        rows = core.sample_rows(self.seed, block.start, block.stop, self.limit)
+        rows = _sampled_rows(block, self.seed, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
         X = block.take(rows - block.start)
@@ -109,6 +109,17 @@ class _Picker:
         weights = None if block.weights is None else block.weights[rows - block.start]
         total = float(block.n_rows) if block.weights is None else float(block.weights.sum())
         return _Part(rows, X, weights, block.n_rows, total)
+
+
+def _sampled_rows(block: Block, seed: int, limit: int) -> NDArray[np.int64]:
+    """Return the numbers of a block's rows whose hash is at most a limit, found where the rows lie."""
+    on_card = getattr(block.rows, "sample_rows", None)
+    rows: NDArray[np.int64] = (
+        core.sample_rows(seed, block.start, block.stop, limit)
+        if on_card is None
+        else on_card(seed, block.start, limit)
+    )
+    return rows
 
 
 def _first_limit(size: int, n_rows: int | None) -> int:

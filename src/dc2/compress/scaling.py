@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +70,27 @@ class Scaling:
         start : int
             Number of the first row, for messages.
         """
+        if not isinstance(X, np.ndarray):
+            return X.scaled(self._for_card(X.dtype, start))
         if self.exponents is not None:
             X = np.ldexp(X, -self.exponents)
         if self.kind is not None:
             X = (X - self.shift.astype(X.dtype)) * self.factor.astype(X.dtype)
         return unit_rows(X, start) if self.unit else X
+
+    def _for_card(self, dtype: np.dtype[Any], start: int) -> Any:
+        """Return what a graphics card does to rows."""
+        from dc2.core.gpu.rows import ColumnScaling
+
+        stretched = self.kind is not None
+        return ColumnScaling(
+            exponents=self.exponents,
+            shift=self.shift.astype(dtype) if stretched else None,
+            factor=self.factor.astype(dtype) if stretched else None,
+            unit=self.unit,
+            refuse_zeros=raise_rows_of_zeros,
+            start=start,
+        )
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return rows in the units of the data; those of length 1 keep their length."""
@@ -88,16 +104,21 @@ def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
     largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
     if not largest.all():
         zeros = np.flatnonzero(largest[:, 0] == 0)
-        raise InputError(
-            f"Row {start + zeros[0]} holds only zeros ({len(zeros)} such rows in this block), so it has no direction "
-            "that metric='cosine' could compare. Drop these rows, or use metric='euclidean'."
-        )
+        raise_rows_of_zeros(start + int(zeros[0]), len(zeros))
     units = np.empty_like(X, order="C")
     for first in range(0, len(X), TILE_ROWS):  # a sample may be large: no more copies of all of it
         tile = slice(first, first + TILE_ROWS)
         scaled = X[tile] / largest[tile]
         units[tile] = scaled / np.sqrt(lanes_dot(scaled, scaled))[:, None]
     return units
+
+
+def raise_rows_of_zeros(first: int, count: int) -> NoReturn:
+    """Say that rows have no direction."""
+    raise InputError(
+        f"Row {first} holds only zeros ({count} such rows in this block), so it has no direction that metric='cosine' "
+        "could compare. Drop these rows, or use metric='euclidean'."
+    )
 
 
 def learn_scaling(

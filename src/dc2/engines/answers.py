@@ -14,7 +14,7 @@ from dc2.engines.choose import engine_for
 from dc2.engines.options import RunOptions
 from dc2.sources.base import Block, Source
 
-__all__ = ["answered", "stacked"]
+__all__ = ["answered", "in_form_of", "stacked"]
 
 
 def answered(
@@ -55,7 +55,13 @@ def answered(
     if lazy is not None:
         return lazy(answer, like())
     answers = engine_for(source, options).map(answer, source, stage="populate")
-    return stacked(list(answers)) if source.in_memory else answers
+    return in_form_of(source, stacked(list(answers))) if source.in_memory else answers
+
+
+def in_form_of(source: Source, answers: Any) -> Any:
+    """Return answers as the kind of array that the rows are, where those lie elsewhere than in NumPy's arrays."""
+    form = getattr(source, "form", None)
+    return form(answers) if form is not None and isinstance(answers, np.ndarray) else answers
 
 
 def stacked(parts: list[Any]) -> Any:

@@ -17,4 +17,8 @@ def engine_for(source: Source, options: RunOptions) -> Engine:
     if own_engine is not None:  # rows that live on a cluster bring the engine that works there
         engine: Engine = own_engine(progress)
         return engine
+    if options.device is not None:
+        from dc2.engines.cuda import CudaEngine
+
+        return CudaEngine(options.n_jobs, options.block_bytes, progress)
     return ThreadEngine(options.n_jobs, options.block_bytes, progress)

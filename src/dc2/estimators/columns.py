@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError, InputTypeError
 from dc2.estimators.frames import KINDS, kind_of_frame
+from dc2.foreign import lies_on_cuda
 from dc2.model_file import saved_record
 from dc2.sources.base import Source
 from dc2.sources.paths import is_path
@@ -196,7 +197,7 @@ def _scikit_learn_sees(X: Any, source: Source) -> bool:
     if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
         names = tuple(_column_names(X) or ())
         return len(names) == source.n_features and source.feature_names in (None, names)
-    return hasattr(X, "__array__") and not hasattr(X, "columns")
+    return hasattr(X, "__array__") and not hasattr(X, "columns") and not lies_on_cuda(X)
 
 
 def _probe(owner: str) -> Any:

@@ -63,6 +63,11 @@ class ArrayLayout:
         self.width: int = self.n_features
         self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
 
+    @property
+    def chosen(self) -> list[int] | None:
+        """The numbers of the chosen columns; None for all."""
+        return self._columns
+
     def join(self, pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Put arrays one below the other."""
         return np.concatenate(pieces)

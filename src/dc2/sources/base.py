@@ -102,6 +102,11 @@ class Block:
         return self.rows if isinstance(self.rows, np.ndarray) else self.rows.matrix()
 
     @property
+    def where_they_lie(self) -> Any:
+        """All rows as the core takes them: a matrix, or rows on a graphics card, which stay there."""
+        return self.rows if hasattr(self.rows, "scan") else self.X
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.rows)

@@ -230,6 +230,7 @@ def values_usable(X: NDArray[Any]) -> bool:
 
 def raise_unusable(X: NDArray[Any], feature_names: tuple[str, ...] | None, start: int) -> NoReturn:
     """Say why rows cannot be routed."""
+    X = np.asarray(X)  # from wherever they lie
     raise_if_not_finite(X, feature_names, start)
     largest = float(np.abs(X).max())
     raise InputError(

@@ -1,0 +1,154 @@
+"""A graphics card against a pass over its memory, torch's product and argmin, and the processor beside it.
+
+Writes `docs/measured/gpu.md`. `python benchmarks/bench_gpu.py`, where a CUDA device, CuPy and torch are.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cupy as cp
+import cupyx
+import numpy as np
+from common import table
+
+from dc2 import Compressor, DC2Clustering
+from dc2.compress.sums import Sums, grids
+from dc2.core.gpu import own_card, scan
+from dc2.core.records import Centres, FoundOut, SumsOut
+
+PAGE = Path(os.environ.get("DC2_PAGE", Path(__file__).parents[1] / "docs" / "measured" / "gpu.md"))
+N_SIGNATURES = 1000
+RUNS = 3
+NARROW, WIDE = (64_000_000, 18, 4), (10_000_000, 768, 16)  # rows, columns, rank
+STREAMED_ROWS = 32_000_000
+
+
+def make_rank_on_card(n_rows: int, width: int, rank: int) -> cp.ndarray:
+    """Rows near a plane, as `dc2.datasets.make_rank` draws them, but on the card."""
+    rng = cp.random.default_rng(0)
+    basis = rng.standard_normal((rank, width), dtype=np.float32)
+    X = cp.empty((n_rows, width), np.float32)
+    step = 2**26 // width
+    for start in range(0, n_rows, step):
+        part = X[start : start + step]
+        part[:] = np.float32(0.2) * rng.standard_normal(part.shape, dtype=np.float32)
+        part += rng.standard_normal((len(part), rank), dtype=np.float32) @ basis
+    return X
+
+
+def best(work: Callable[[], Any], runs: int = RUNS) -> float:
+    """Return the seconds of the fastest of some runs, after one to warm up."""
+    work()
+    seconds = []
+    for _ in range(runs):
+        cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        work()
+        cp.cuda.Device().synchronize()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def one_pass(X: cp.ndarray, compressor: Compressor) -> float:
+    """Return the seconds of routing and adding up alone, the tree being grown and on the card."""
+    router, (n_rows, width) = compressor.router_, X.shape
+    sums = Sums.zeros(*router.centres.shape)
+    out = SumsOut(grids(np.full(width, 8.0), float(n_rows)), sums.counts, sums.totals)
+    centres = Centres(router.centres, router.shortlist, router.gaps)
+    job = scan._Scan(own_card(), router.trees[0].arrays, centres, out)
+    found, bad = FoundOut(cp.empty(n_rows, np.int32)), cp.zeros(1, np.uint64)
+    return best(lambda: job.piece(X, None, found, bad))
+
+
+def product_and_argmin(X: cp.ndarray, centres: np.ndarray) -> float:
+    """Return the seconds of torch's float32 product and argmin: a stand-in for K-means' assignment, not cuML."""
+    import torch
+
+    rows, points = torch.from_dlpack(X), torch.from_numpy(centres).cuda()
+    squares = (points * points).sum(1)
+
+    def assign() -> None:
+        for start in range(0, len(rows), 2**20):
+            torch.argmin(squares - 2 * (rows[start : start + 2**20] @ points.T), dim=1)
+
+    return best(assign)
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms"
+
+
+def compression(shape: tuple[int, int, int], populates: tuple[str, ...]) -> list[list[str]]:
+    n_rows, width, _ = shape
+    X, name = make_rank_on_card(*shape), f"{n_rows:,} x {width}"
+    rows = [[name, "a pass over the memory, `X.sum()`", milliseconds(best(lambda: X.sum()))]]
+    for populate in populates:
+        how: dict[str, Any] = {"n_signatures": N_SIGNATURES, "populate": populate, "random_state": 0}
+        fitted = Compressor(**how).fit(X)
+        rows += [
+            [name, f"route and add up, {populate}", milliseconds(one_pass(X, fitted))],
+            [
+                name,
+                f"`Compressor.fit`, {populate}",
+                milliseconds(best(lambda how=how: Compressor(**how).fit(X))),
+            ],
+            [
+                name,
+                f"`Compressor.apply`, {populate}",
+                milliseconds(best(lambda fitted=fitted: fitted.apply(X))),
+            ],
+        ]
+        print(rows[-3:], flush=True)
+    torch_seconds = product_and_argmin(X, fitted.signatures_.points)
+    rows.append([name, "torch: product with 1000 centres and argmin (stand-in)", milliseconds(torch_seconds)])
+    seconds = best(lambda: DC2Clustering(random_state=0).fit(X), 1)
+    rows.append([name, "`DC2Clustering.fit`, number of clusters not given", milliseconds(seconds)])
+    print(rows[-2:], flush=True)
+    return rows
+
+
+def streamed() -> list[list[str]]:
+    """Time rows that lie on the host: through the card, the copy alone, and the processor."""
+    X = cp.asnumpy(make_rank_on_card(STREAMED_ROWS, *NARROW[1:]))
+    name, sizes = f"{len(X):,} x {X.shape[1]} on the host", X.nbytes / 1e9
+    pinned = cupyx.empty_pinned(X[: 2**21].shape, np.float32)
+    there = cp.empty(pinned.shape, np.float32)
+    copy = pinned.nbytes / 1e9 / best(lambda: there.set(pinned))
+    rows = [[name, "the copy alone, from pinned memory", f"{copy:.1f} GB/s"]]
+    for device in ("cuda", None):
+        fitted = Compressor(N_SIGNATURES, populate="leaf", random_state=0, device=device).fit(X)
+        where = "through the card" if device else f"on {os.cpu_count()} cores"
+        seconds = best(lambda fitted=fitted: fitted.apply(X))
+        rows.append([name, f"`Compressor.apply`, leaf, {where}", f"{sizes / seconds:.1f} GB/s"])
+        seconds = best(lambda fitted=fitted: fitted.fit(X), 1)
+        rows.append([name, f"`Compressor.fit`, leaf, {where}", milliseconds(seconds)])
+        print(rows[-2:], flush=True)
+    return rows
+
+
+def main() -> None:
+    rows = streamed()
+    for shape, populates in ((NARROW, ("leaf", "nearest")), (WIDE, ("nearest",))):
+        rows = [*compression(shape, populates), *rows]
+        cp.get_default_memory_pool().free_all_blocks()
+    card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    text = [
+        "# On the card, measured",
+        f"`python benchmarks/bench_gpu.py` on one {card}; CuPy {cp.__version__}, NumPy {np.__version__}, "
+        f"{os.cpu_count()} cores beside it.",
+        f"Rows near a plane plus noise, float32, on the card unless said otherwise; {N_SIGNATURES} signatures; the "
+        f"best of {RUNS} runs after one to warm up. cuML was not there to compare with: torch's float32 product and "
+        "argmin stands in for the assignment step of K-means.",
+        table(["rows", "what", "time"], rows),
+    ]
+    PAGE.write_text("\n\n".join(text) + "\n", "utf-8")
+    print(PAGE.read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""The card: its memory, its kernels, and what goes wrong with it in words."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import DeviceError
+
+__all__ = ["Card", "own_card"]
+
+HEADERS = ("device.hpp", "blocks.hpp")
+SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
+
+
+class Card:
+    """One CUDA device, by way of CuPy.
+
+    Attributes
+    ----------
+    xp : module
+        CuPy.
+    processors : int
+        How many multiprocessors it has.
+    shared_bytes : int
+        How much memory the threads of a block may share.
+    buffers : list
+        Memory by which rows were sent here, for the next time.
+    """
+
+    def __init__(self, xp: Any, number: int) -> None:
+        self.xp, self.number = xp, number
+        attributes = xp.cuda.Device(number).attributes
+        self.processors = int(attributes["MultiProcessorCount"])
+        self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
+        self.buffers: list[Any] = []
+        self._kernels: dict[tuple[str, str, int], Any] = {}
+
+    def array(self, host: NDArray[Any]) -> Any:
+        """Copy an array to the card."""
+        return self.xp.asarray(np.ascontiguousarray(host))
+
+    def asnumpy(self, array: Any) -> NDArray[Any]:
+        """Copy an array from the card."""
+        host: NDArray[Any] = self.xp.asnumpy(array)
+        return host
+
+    def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
+        """Return how many blocks do some work, at most so many for each processor; threads come back for more."""
+        return max(1, min(-(-threads_wanted // threads), most_each * self.processors))
+
+    def launch(
+        self,
+        kernel: str,
+        dtype: np.dtype[Any],
+        width: int,
+        job: Sequence[Any],
+        blocks: int,
+        threads: int = 256,
+        shared: int = 0,
+    ) -> None:
+        """Start a kernel.
+
+        Parameters
+        ----------
+        kernel : str
+            A name from `blocks.hpp`.
+        dtype, width
+            Of the rows.
+        job : sequence of int, array or None
+            The fields of the kernel's record, in their order; arrays on the card become their addresses.
+        blocks, threads : int
+        shared : int
+            Bytes that the threads of a block share.
+        """
+        start = self._kernel(kernel, dtype, width)
+        if shared > SHARED_BYTES:
+            start.max_dynamic_shared_size_bytes = shared
+        start((blocks,), (threads,), (self.array(_record(job)),), shared_mem=shared)
+
+    def _kernel(self, name: str, dtype: np.dtype[Any], width: int) -> Any:
+        key = (name, dtype.name, width)
+        if key not in self._kernels:
+            module = self.xp.RawModule(path=str(compiled(self.xp, dtype, width)))
+            self._kernels[key] = module.get_function(f"{name}_kernel")
+        return self._kernels[key]
+
+    def new_stream(self) -> Any:
+        """Return a stream of work that goes on beside the other."""
+        return self.xp.cuda.Stream(non_blocking=True)
+
+    def fetchable(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return memory of the host that the card can read by itself."""
+        import cupyx
+
+        pinned: NDArray[Any] = cupyx.empty_pinned((size,), dtype)
+        return pinned
+
+    def fetch(self, fetchable: NDArray[Any], on_card: Any, stream: Any) -> None:
+        """Start a copy to the card; it goes on by itself."""
+        on_card.set(fetchable, stream=stream)
+
+    def wait_for(self, stream: Any) -> None:
+        """Let work that is started from now on wait for what a stream has been given."""
+        self.xp.cuda.get_current_stream().wait_event(stream.record())
+
+    def finish(self) -> None:
+        """Wait until all work is done."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        """Work on this card; errors of CUDA are told in words."""
+        cuda = self.xp.cuda
+        try:
+            with cuda.Device(self.number):
+                yield
+        except cuda.memory.OutOfMemoryError as error:
+            with cuda.Device(self.number) as device:
+                free, total = device.mem_info
+            raise DeviceError(
+                f"the card has no memory left for this: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free. Give "
+                "the rows as a NumPy array or files with device='cuda', which sends them through the card in blocks."
+            ) from error
+        except cuda.runtime.CUDARuntimeError as error:
+            raise DeviceError(f"CUDA device {self.number} failed: {error}.") from error
+
+
+def compiled(xp: Any, dtype: np.dtype[Any], width: int) -> Path:
+    """Return the file that holds the kernels for rows of some dtype and width; made when first asked for.
+
+    CuPy's own way to compile flushes numbers next to zero to zero, so only its compiler is used, and its folder.
+    """
+    compiler = xp.cuda.compiler
+    real = {4: "float", 8: "double"}[dtype.itemsize]
+    names = (f"-DDC2_REAL={real}", f"-DDC2_REAL_BYTES={dtype.itemsize}", f"-DDC2_WIDTH={width}")
+    options = ("--std=c++17", "--fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", *names)
+    facts = (
+        kernel_code(),
+        *options,
+        xp.cuda.Device().compute_capability,
+        *map(str, xp.cuda.nvrtc.getVersion()),
+    )
+    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()
+    folder = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser()
+    file = folder / f"dc2-{digest[:32]}.cubin"
+    if not file.exists():
+        binary, _ = compiler.compile_using_nvrtc(kernel_code(), options)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as unfinished:
+            unfinished.write(binary)
+        os.replace(unfinished.name, file)
+    return file
+
+
+def _record(job: Sequence[Any]) -> NDArray[np.uint64]:
+    """Return the fields of a record, eight bytes each."""
+    return np.array([_field(value) & (2**64 - 1) for value in job], np.uint64)
+
+
+def _field(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return int(value.ctypes.data if isinstance(value, np.ndarray) else value.data.ptr)
+
+
+@functools.cache
+def kernel_code() -> str:
+    """Return the source of all kernels as one text."""
+    here = Path(__file__).parent
+    lines = "\n".join((here / name).read_text("utf-8") for name in HEADERS).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(('#include "', "#pragma once"))) + "\n"
+
+
+def cupy() -> Any:
+    """Return CuPy, or say how to get it."""
+    try:
+        import cupy as module
+    except ImportError as error:
+        raise DeviceError(
+            "to work on a graphics card dc2 needs CuPy, which cannot be imported "
+            f"({error}). Install it with pip install 'dc2[gpu]' (CUDA 13) or 'dc2[cuda]' (CUDA 12)."
+        ) from error
+    return module
+
+
+def own_card(number: int | None = None) -> Card:
+    """Return a card, by default the one that CuPy uses now.
+
+    Parameters
+    ----------
+    number : int, optional
+        Of the CUDA device.
+    """
+    module = cupy()
+    try:
+        there = module.cuda.runtime.getDeviceCount()
+        number = module.cuda.runtime.getDevice() if number is None else number
+    except module.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(
+            f"no CUDA device can be used here ({error}). Look at nvidia-smi: there must be an NVIDIA card and a "
+            "driver that is not older than CuPy's CUDA. Without device='cuda' dc2 runs on the processor."
+        ) from error
+    if not 0 <= number < there:
+        raise DeviceError(f"there is no CUDA device {number}: this machine has {there}, counted from 0.")
+    return _card(number)
+
+
+@functools.cache
+def _card(number: int) -> Card:
+    return Card(cupy(), number)

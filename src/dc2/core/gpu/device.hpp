@@ -1,0 +1,398 @@
+// What a graphics card computes for a row, in the words of any C++ compiler: the eight lanes, the hash, the grids, the
+// way through a tree and the walk to the nearest centre. On a card eight threads hold the eight lanes of a row; elsewhere
+// one thread holds all of them. Either way the same additions in the same order: truth is src/dc2/core/reference.py.
+#pragma once
+
+#if defined(__CUDACC__)
+#define DC2_FUNCTION __device__ __forceinline__
+#define DC2_PRAGMA(text) _Pragma(#text)
+#define DC2_UNROLL(times) DC2_PRAGMA(unroll times)
+#else
+#include <cmath>
+#include <cstring>
+#define DC2_FUNCTION inline
+#define DC2_UNROLL(times)
+#endif
+
+namespace dc2 {
+namespace device {
+
+typedef long long Index;
+typedef int Id;
+typedef unsigned long long Hash;
+
+constexpr int kLanes = 8;
+constexpr int kGroup = 4;                  // chunks of eight columns that are read at once
+constexpr int kFours = kLanes * kGroup;    // columns of such a group
+
+// --- numbers -------------------------------------------------------------------------------------------------------
+
+DC2_FUNCTION Hash hash_row(Hash seed, Hash row) {
+    Hash z = seed + (row + 1) * 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+// The multiple of a grid's step that is nearest: `magic` is 1.5 * 2^52 steps, so the last bit of a sum with it is one.
+DC2_FUNCTION double on_grid(double value, double magic) { return (value + magic) - magic; }
+
+template <class T>
+DC2_FUNCTION bool is_finite(T value) {
+    return value - value == T(0);
+}
+
+#if defined(__CUDACC__)
+DC2_FUNCTION float root(float value) { return sqrtf(value); }
+DC2_FUNCTION double root(double value) { return sqrt(value); }
+DC2_FUNCTION float times_power(float value, int power) { return ldexpf(value, power); }
+DC2_FUNCTION double times_power(double value, int power) { return ldexp(value, power); }
+DC2_FUNCTION void add_to(double* total, double term) { atomicAdd(total, term); }
+DC2_FUNCTION void add_to(Hash* total, Hash term) { atomicAdd(total, term); }
+DC2_FUNCTION int add_and_return_before(int* total, int term) { return atomicAdd(total, term); }
+DC2_FUNCTION void lower_to(Hash* value, Hash other) { atomicMin(value, other); }
+DC2_FUNCTION Hash bits_of(double value) { return __double_as_longlong(value); }
+#else
+DC2_FUNCTION float root(float value) { return std::sqrt(value); }
+DC2_FUNCTION double root(double value) { return std::sqrt(value); }
+DC2_FUNCTION float times_power(float value, int power) { return std::ldexp(value, power); }
+DC2_FUNCTION double times_power(double value, int power) { return std::ldexp(value, power); }
+DC2_FUNCTION void add_to(double* total, double term) { *total += term; }
+DC2_FUNCTION void add_to(Hash* total, Hash term) { *total += term; }
+DC2_FUNCTION int add_and_return_before(int* total, int term) {
+    const int before = *total;
+    *total += term;
+    return before;
+}
+DC2_FUNCTION void lower_to(Hash* value, Hash other) { *value = other < *value ? other : *value; }
+DC2_FUNCTION Hash bits_of(double value) {
+    Hash bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+#endif
+
+// --- eight lanes ---------------------------------------------------------------------------------------------------
+
+#if defined(__CUDACC__)
+
+constexpr int kHeldLanes = 1;  // of a row, by one thread
+DC2_FUNCTION int own_lane(int) { return threadIdx.x % kLanes; }
+DC2_FUNCTION bool is_first_lane() { return threadIdx.x % kLanes == 0; }
+DC2_FUNCTION unsigned lanes_of_row() { return 0xffu << (threadIdx.x & 24u); }
+
+#else
+
+constexpr int kHeldLanes = kLanes;
+inline int own_lane(int i) { return i; }
+inline bool is_first_lane() { return true; }
+
+#endif
+
+template <class T>
+struct Lanes {
+    T value[kHeldLanes];
+};
+
+template <class T>
+DC2_FUNCTION Lanes<T> zeros() {
+    Lanes<T> lanes;
+    for (int i = 0; i < kHeldLanes; ++i) lanes.value[i] = T(0);
+    return lanes;
+}
+
+template <class T>
+DC2_FUNCTION void add_product(Lanes<T>& sum, const Lanes<T>& a, const Lanes<T>& b) {
+    for (int i = 0; i < kHeldLanes; ++i) sum.value[i] = sum.value[i] + a.value[i] * b.value[i];
+}
+
+template <class T>
+DC2_FUNCTION void add_square_of_difference(Lanes<T>& sum, const Lanes<T>& a, const Lanes<T>& b) {
+    for (int i = 0; i < kHeldLanes; ++i) {
+        const T off = a.value[i] - b.value[i];
+        sum.value[i] = sum.value[i] + off * off;
+    }
+}
+
+// The lanes added pairwise: ((0+4)+(2+6))+((1+5)+(3+7)).
+template <class T>
+DC2_FUNCTION T fold(const Lanes<T>& lanes) {
+#if defined(__CUDACC__)
+    T sum = lanes.value[0];
+    for (int apart = kLanes / 2; apart > 0; apart /= 2) sum = sum + __shfl_xor_sync(lanes_of_row(), sum, apart);
+    return sum;
+#else
+    const T* l = lanes.value;
+    return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+#endif
+}
+
+template <class T>
+DC2_FUNCTION T largest(const Lanes<T>& lanes) {
+    T most = lanes.value[0];
+#if defined(__CUDACC__)
+    for (int apart = kLanes / 2; apart > 0; apart /= 2) {
+        const T other = __shfl_xor_sync(lanes_of_row(), most, apart);
+        most = other > most ? other : most;
+    }
+#else
+    for (int i = 1; i < kLanes; ++i) most = lanes.value[i] > most ? lanes.value[i] : most;
+#endif
+    return most;
+}
+
+// The first of four sums that is smaller than a bound, and what it is; 4 where none is.
+template <class T>
+DC2_FUNCTION int first_smaller(const Lanes<T> (&sums)[kGroup], T bound, T& found) {
+#if defined(__CUDACC__)
+    // Each thread ends with one of the four sums: half as many shuffles as if each held all of them.
+    const unsigned mask = lanes_of_row();
+    const int lane = threadIdx.x % kLanes;
+    const bool upper = lane & 4, second = lane & 2;
+    T pair[2];
+    for (int i = 0; i < 2; ++i) {  // sums i and i + 2
+        const T kept = upper ? sums[i + 2].value[0] : sums[i].value[0];
+        const T given = upper ? sums[i].value[0] : sums[i + 2].value[0];
+        pair[i] = kept + __shfl_xor_sync(mask, given, 4);
+    }
+    T sum = (second ? pair[1] : pair[0]) + __shfl_xor_sync(mask, second ? pair[0] : pair[1], 2);
+    sum = sum + __shfl_xor_sync(mask, sum, 1);
+    // Threads 0, 1 hold sum 0; 2, 3 sum 1; 4, 5 sum 2; 6, 7 sum 3.
+    const unsigned smaller = (__ballot_sync(mask, sum < bound) & mask) >> (threadIdx.x & 24u);
+    if (smaller == 0) return kGroup;
+    const int first = __ffs(smaller) - 1;
+    found = __shfl_sync(mask, sum, first, kLanes);
+    return first / 2;
+#else
+    for (int i = 0; i < kGroup; ++i) {
+        found = fold(sums[i]);
+        if (found < bound) return i;
+    }
+    return kGroup;
+#endif
+}
+
+// --- rows and points -----------------------------------------------------------------------------------------------
+
+// Points (directions, centres) stand in groups of four chunks, in each group lane by lane: a thread reads its part of
+// four chunks at once. Behind the last column there are zeros.
+DC2_FUNCTION Index place_in_point(Index column) {
+    const Index chunk = column / kLanes, lane = column % kLanes;
+    return chunk / kGroup * kFours + lane * kGroup + chunk % kGroup;
+}
+
+template <class T>
+struct FourChunks {
+    Lanes<T> chunk[kGroup];
+};
+
+template <class T>
+DC2_FUNCTION FourChunks<T> four_chunks(const T* point, int group) {
+    FourChunks<T> four;
+#if defined(__CUDACC__)
+    struct alignas(16) Sixteen {
+        T part[16 / sizeof(T)];
+    };
+    constexpr int kParts = 16 / sizeof(T);
+    const Sixteen* from = reinterpret_cast<const Sixteen*>(point + group * kFours + own_lane(0) * kGroup);
+    for (int i = 0; i < kGroup / kParts; ++i) {
+        const Sixteen read = from[i];
+        for (int j = 0; j < kParts; ++j) four.chunk[i * kParts + j].value[0] = read.part[j];
+    }
+#else
+    for (int c = 0; c < kGroup; ++c)
+        for (int l = 0; l < kLanes; ++l) four.chunk[c].value[l] = point[group * kFours + l * kGroup + c];
+#endif
+    return four;
+}
+
+// A matrix of any layout, steps in elements.
+template <class T>
+struct Rows {
+    const T* data;
+    Index row_step, column_step;
+    Index width;
+};
+
+// How many chunks of eight columns there are. Code for a card is compiled for one width, so that loops are unrolled and
+// a row is held in registers; a row too wide for that is read again and again.
+#if defined(DC2_WIDTH)
+constexpr int kWidth = DC2_WIDTH;
+constexpr int kChunks = (kWidth + kLanes - 1) / kLanes;
+constexpr int kGroups = (kChunks + kGroup - 1) / kGroup;
+constexpr bool kHeld = kChunks * sizeof(DC2_REAL) <= 96 * 4;
+constexpr int kUnrolled = kHeld ? kGroups : 1;
+template <class T>
+DC2_FUNCTION int width_of(const Rows<T>&) { return kWidth; }
+DC2_FUNCTION constexpr int chunks_of(int) { return kChunks; }
+#else
+constexpr int kGroups = 1, kUnrolled = 1;
+constexpr bool kHeld = false;
+template <class T>
+DC2_FUNCTION int width_of(const Rows<T>& rows) { return int(rows.width); }
+DC2_FUNCTION int chunks_of(int width) { return (width + kLanes - 1) / kLanes; }
+#endif
+
+template <class T>
+DC2_FUNCTION Lanes<T> chunk_of_row(const Rows<T>& rows, Index row, int chunk) {
+    Lanes<T> lanes;
+    const T* from = rows.data + row * rows.row_step;
+    for (int i = 0; i < kHeldLanes; ++i) {
+        const int column = chunk * kLanes + own_lane(i);
+        lanes.value[i] = column < width_of(rows) ? from[column * rows.column_step] : T(0);
+    }
+    return lanes;
+}
+
+template <class T>
+class Row {
+public:
+    DC2_FUNCTION Row(const Rows<T>& rows, Index row) : rows_(rows), row_(row) {
+        if (kHeld) {
+            DC2_UNROLL(kGroups * kGroup)
+            for (int c = 0; c < kGroups * kGroup; ++c)
+                if (c < chunks_of(width_of(rows))) held_[c] = chunk_of_row(rows, row, c);
+        }
+    }
+    DC2_FUNCTION Lanes<T> chunk(int c) const { return kHeld ? held_[c] : chunk_of_row(rows_, row_, c); }
+    DC2_FUNCTION int chunks() const { return chunks_of(width_of(rows_)); }
+
+private:
+    const Rows<T>& rows_;
+    const Index row_;
+    Lanes<T> held_[kHeld ? kGroups * kGroup : 1];
+};
+
+#define DC2_FOR_CHUNKS(row, g, c)                                       \
+    DC2_UNROLL(kUnrolled) for (int g = 0; g * kGroup < (row).chunks(); ++g) \
+        DC2_UNROLL(kGroup) for (int c = 0; c < kGroup; ++c) if (g * kGroup + c < (row).chunks())
+
+template <class T>
+DC2_FUNCTION T dot(const Row<T>& x, const T* point) {
+    Lanes<T> sum = zeros<T>();
+    FourChunks<T> four;
+    DC2_FOR_CHUNKS(x, g, c) {
+        if (c == 0) four = four_chunks(point, g);
+        add_product(sum, x.chunk(g * kGroup + c), four.chunk[c]);
+    }
+    return fold(sum);
+}
+
+template <class T>
+DC2_FUNCTION T squared_distance(const Row<T>& x, const T* point) {
+    Lanes<T> sum = zeros<T>();
+    FourChunks<T> four;
+    DC2_FOR_CHUNKS(x, g, c) {
+        if (c == 0) four = four_chunks(point, g);
+        add_square_of_difference(sum, x.chunk(g * kGroup + c), four.chunk[c]);
+    }
+    return fold(sum);
+}
+
+// The same in float64, whatever the row is: what is added up.
+template <class T>
+DC2_FUNCTION double wide_squared_distance(const Row<T>& x, const T* point) {
+    Lanes<double> sum = zeros<double>();
+    FourChunks<T> four;
+    DC2_FOR_CHUNKS(x, g, c) {
+        if (c == 0) four = four_chunks(point, g);
+        const Lanes<T> chunk = x.chunk(g * kGroup + c);
+        for (int i = 0; i < kHeldLanes; ++i) {
+            const double off = double(chunk.value[i]) - double(four.chunk[c].value[i]);
+            sum.value[i] = sum.value[i] + off * off;
+        }
+    }
+    return fold(sum);
+}
+
+// --- where a row goes ----------------------------------------------------------------------------------------------
+
+template <class T>
+struct Tree {
+    const T* directions;    // (nodes, step), or one point of zeros where there are no nodes
+    const T* thresholds;    // (nodes)
+    const Id* children;     // (nodes, 2), ~leaf where negative
+    Index nodes;
+    Index step;             // from point to point
+};
+
+// The leaf of a row, and whether the row is finite: the root's projection is, exactly where the row is.
+template <class T>
+DC2_FUNCTION Id route(const Row<T>& x, const Tree<T>& tree, bool& finite) {
+    T projection = dot(x, tree.directions);
+    if (tree.nodes == 0) {
+        finite = projection == T(0);
+        return 0;
+    }
+    finite = is_finite(projection);
+    Id node = tree.children[projection <= tree.thresholds[0] ? 0 : 1];
+    while (node >= 0) {
+        projection = dot(x, tree.directions + node * tree.step);
+        node = tree.children[2 * Index(node) + (projection <= tree.thresholds[node] ? 0 : 1)];
+    }
+    return ~node;
+}
+
+template <class T>
+struct Centres {
+    const T* points;        // (signatures, step)
+    const Id* shortlist;    // (signatures, candidate_step) or null: candidates, then the first again to a whole four
+    const T* gaps;          // (signatures, candidate_step): distance from the first candidate to each
+    Index candidates, candidate_step;
+    Index step;
+};
+
+// Walks from the leaf's own centre: tries the shortlist of the centre where it stands, goes to the first that is
+// nearer and starts anew, until none is. A candidate twice as far from here as the row cannot be nearer.
+template <class T>
+DC2_FUNCTION Id walk(const Row<T>& x, Id leaf, const Centres<T>& centres) {
+    Id at = leaf;
+    T distance = squared_distance(x, centres.points + at * centres.step);
+    T reach = T(2.002) * root(distance);
+    Index k = 0;
+    while (k < centres.candidates && !(centres.gaps[at * centres.candidate_step + k] > reach)) {
+        const Id* four = centres.shortlist + at * centres.candidate_step + k;
+        Lanes<T> sums[kGroup];
+        const T* points[kGroup];
+        for (int i = 0; i < kGroup; ++i) {
+            sums[i] = zeros<T>();
+            points[i] = centres.points + four[i] * centres.step;
+        }
+        FourChunks<T> parts[kGroup];
+        DC2_FOR_CHUNKS(x, g, c) {
+            if (c == 0)
+                for (int i = 0; i < kGroup; ++i) parts[i] = four_chunks(points[i], g);
+            const Lanes<T> chunk = x.chunk(g * kGroup + c);
+            for (int i = 0; i < kGroup; ++i) add_square_of_difference(sums[i], chunk, parts[i].chunk[c]);
+        }
+        T found = distance;
+        const int first = first_smaller(sums, distance, found);
+        const bool nearer = first < kGroup;
+        at = nearer ? four[first] : at;
+        distance = nearer ? found : distance;
+        reach = nearer ? T(2.002) * root(found) : reach;
+        k = nearer ? 0 : k + kGroup;
+    }
+    return at;
+}
+
+// The `few` nearest of the shortlist of a row's centre, nearest first; among equals the earlier candidate first.
+template <class T>
+DC2_FUNCTION void nearest_few(const Row<T>& x, Id at, const Centres<T>& centres, Index few, Id* ids, T* distances) {
+    Index held = 0;
+    for (Index k = 0; k < centres.candidates; ++k) {
+        const Id candidate = centres.shortlist[at * centres.candidate_step + k];
+        const T distance = squared_distance(x, centres.points + candidate * centres.step);
+        if (!is_first_lane() || (held == few && !(distance < distances[few - 1]))) continue;
+        Index place = held < few ? held++ : few - 1;
+        for (; place > 0 && distance < distances[place - 1]; --place) {
+            distances[place] = distances[place - 1];
+            ids[place] = ids[place - 1];
+        }
+        distances[place] = distance;
+        ids[place] = candidate;
+    }
+}
+
+}  // namespace device
+}  // namespace dc2

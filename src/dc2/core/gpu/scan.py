@@ -1,0 +1,268 @@
+"""One pass over rows that lie on a card: route, walk, add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
+
+__all__ = ["LANES", "hash_rows", "sample_rows", "scan", "strided"]
+
+LANES, CHUNKS = 8, 4  # points stand in groups of four chunks of eight columns: see `device.hpp`
+PIECE_ROWS = 2**26  # rows at a time: what is kept for each of them is 20 bytes
+COPIED_BYTES = 2**30  # at a time, where rows are scaled first
+RUN_ROWS = 256  # rows that a thread adds up, one column of them
+SQUARE_ROWS = 64  # rows whose squared distances a thread adds up
+MANY_HELD_BYTES, MOST_HELD_BYTES = 256, 384  # of a wide row, by each of eight threads
+TILE_THREADS = 1024
+MOST_TILE_ROWS = 2**16
+ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
+HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these two as well
+HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
+NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
+
+
+def scan(
+    card: Any,
+    X: Any,
+    weights: NDArray[np.float64] | None,
+    tree: FlatTree,
+    centres: Centres,
+    sums: SumsOut | None,
+    found: FoundOut,
+    taken: Callable[[Any, int], Any] | None = None,
+) -> int:
+    """Do what `dc2.core.scan` does with rows on a card.
+
+    Parameters
+    ----------
+    card : Card
+    X : array on the card, of shape (n_rows, n_features)
+    weights : ndarray or None
+        On the host.
+    tree, centres, sums
+        On the host.
+    found : FoundOut
+        Its arrays are on the card.
+    taken : callable, optional
+        Takes some rows and the number of the first; returns them as they are to be routed.
+    """
+    job = _Scan(card, tree, centres, sums)
+    bad = card.xp.zeros(1, np.uint64)
+    step = PIECE_ROWS if taken is None else max(1, COPIED_BYTES // (job.width * job.dtype.itemsize))
+    for start in range(0, len(X), step):
+        piece = slice(start, start + step)
+        rows = X[piece] if taken is None else taken(X[piece], start)
+        parts: list[Any] = [None if array is None else array[piece] for array in found]
+        out = FoundOut(*parts)
+        job.piece(rows, None if weights is None else weights[piece], out, bad)
+    job.bring_sums()
+    return int(card.asnumpy(bad)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Directions or centres as the kernels read them."""
+
+    data: Any
+    step: int
+
+
+class _Scan:
+    """What stays the same for all rows: tree, centres and sums, on the card."""
+
+    def __init__(self, card: Any, tree: FlatTree, centres: Centres, sums: SumsOut | None) -> None:
+        self.card, self.sums = card, sums
+        self.dtype, self.width = tree.directions.dtype, tree.directions.shape[1]
+        self.nodes, self.signatures = len(tree.thresholds), len(centres.points)
+        self.directions = self._points(
+            tree.directions if self.nodes else np.zeros((1, self.width), self.dtype)
+        )
+        self.thresholds, self.children = card.array(tree.thresholds), card.array(tree.children)
+        self.centres = self._points(centres.points)
+        self.held_by_one = self.width * self.dtype.itemsize <= HELD_BYTES
+        if self.held_by_one:
+            self.plain_directions = self._plain_points(tree.directions)
+            self.plain_centres = self._plain_points(centres.points)
+        self.shortlist = self.gaps = None
+        self.candidates = 0
+        if centres.shortlist is not None:
+            assert centres.gaps is not None
+            self.candidates = centres.shortlist.shape[1]
+            self.shortlist = card.array(_in_fours(centres.shortlist))
+            self.gaps = card.array(_in_fours(centres.gaps))
+        if sums is not None:
+            self.magic = card.array(sums.magic)
+            self.counts = card.xp.zeros(sums.counts.shape, np.uint64)
+            self.totals = card.xp.zeros(sums.totals.shape, np.float64)
+            self.sum_centres = card.array(centres.points)
+
+    def piece(self, X: Any, weights: NDArray[np.float64] | None, found: FoundOut, bad: Any) -> None:
+        """Work on some rows."""
+        xp, rows = self.card.xp, len(X)
+        if not rows:
+            return
+        ids = xp.empty(rows, np.int32) if found.ids is None else found.ids
+        squares = None if self.sums is None else xp.empty(rows, np.float64)
+        if self.shortlist is None:
+            self._route(X, bad, ids, squares)
+        else:
+            leaves = xp.empty(rows, np.int32)
+            self._route(X, bad, leaves)
+            # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
+            order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
+            self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
+        if self.sums is not None:
+            self._add_up(X, weights, ids, squares)
+
+    def bring_sums(self) -> None:
+        """Add what was added up to the sums of the host."""
+        if self.sums is not None:
+            np.add(self.sums.counts, self.card.asnumpy(self.counts).astype(np.int64), out=self.sums.counts)
+            np.add(self.sums.totals, self.card.asnumpy(self.totals), out=self.sums.totals)
+
+    def _route(self, X: Any, bad: Any, ids: Any, squares: Any = None) -> None:
+        """Find the leaf of each row."""
+        if not self.held_by_one:
+            self._find(X, bad, ids, squares, walking=False)
+            return
+        step, size = self.plain_directions.step, self.dtype.itemsize
+        threads = 1024 if self.width * size <= HELD_BY_MANY_BYTES else 256
+        for_rows, for_node = threads * (self.width | 1) * size, (step + 1) * size + 8
+        near_nodes = min(max(self.nodes, 1), (self.card.shared_bytes - for_rows) // for_node)
+        job = [
+            *strided(X), len(X), self.plain_directions.data, self.thresholds, self.children, self.nodes, step,
+            near_nodes, self.plain_centres.data, ids, squares, bad,
+        ]  # fmt: skip
+        blocks = self.card.blocks_for(len(X), threads, most_each=2)
+        shared = near_nodes * for_node + for_rows
+        self.card.launch("route_rows", self.dtype, self.width, job, blocks, threads, shared)
+
+    def _find(
+        self,
+        X: Any,
+        bad: Any,
+        ids: Any,
+        squares: Any = None,
+        found: FoundOut | None = None,
+        *,
+        order: Any = None,
+        leaves: Any = None,
+        walking: bool = True,
+    ) -> None:
+        """Find the signature of each row."""
+        shortlist = self.shortlist if walking else None
+        near_ids, near_squared = (None, None) if found is None else found[1:]
+        few = 1 if near_ids is None else near_ids.shape[1]
+        job = [
+            *strided(X), len(X),
+            self.directions.data, self.thresholds, self.children, self.nodes, self.directions.step,
+            self.centres.data, shortlist, self.gaps, self.candidates, -(-self.candidates // 4) * 4, self.centres.step,
+            order, leaves, ids, squares, near_ids, near_squared, few, bad,
+        ]  # fmt: skip
+        held = -(-self.width // LANES) * self.dtype.itemsize  # by each thread
+        self._launch(
+            "scan_rows", job, len(X) * LANES, 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        )
+
+    def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
+        order = self._sorted(ids) if self._can_sort else self._unsorted(ids)
+        job = [
+            *strided(X), len(X), RUN_ROWS, self.sum_centres, order, squares,
+            None if weights is None else self.card.array(weights),
+            self.magic, self.counts, self.totals, self.signatures,
+        ]  # fmt: skip
+        runs = -(-len(X) // RUN_ROWS)
+        self._launch("add_up", job, runs * self.width)
+        self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
+
+    def _sorted(self, ids: Any) -> Any:
+        """Return rows and their ids, tile by tile in the order of the ids."""
+        rows, several = len(ids), 2 * self.card.processors
+        tile = min(max(rows // (4 * several), ROWS_PER_BIN * self.signatures), -(-rows // several))
+        tile = min(max(tile, TILE_THREADS), self._most_tile_rows)
+        order = self.card.xp.empty((rows, 2), np.int32)
+        job = [ids, rows, tile, self.signatures, order]
+        shared = 4 * (self.signatures + 2 * TILE_THREADS) + 2 * tile
+        self.card.launch("sort_tile", self.dtype, self.width, job, -(-rows // tile), TILE_THREADS, shared)
+        return order
+
+    def _unsorted(self, ids: Any) -> Any:
+        """Return rows and their ids as they come."""
+        order = self.card.xp.empty((len(ids), 2), np.int32)
+        order[:, 0] = self.card.xp.arange(len(ids), dtype=np.int32)
+        order[:, 1] = ids
+        return order
+
+    @property
+    def _most_tile_rows(self) -> int:
+        return min(
+            MOST_TILE_ROWS, (int(self.card.shared_bytes) - 4 * (self.signatures + 2 * TILE_THREADS)) // 2
+        )
+
+    @property
+    def _can_sort(self) -> bool:
+        return self._most_tile_rows >= TILE_THREADS
+
+    def _launch(self, kernel: str, job: list[Any], threads_wanted: int, threads: int = 256) -> None:
+        blocks = self.card.blocks_for(threads_wanted, threads)
+        self.card.launch(kernel, self.dtype, self.width, job, blocks, threads)
+
+    def _plain_points(self, points: NDArray[Any]) -> _Points:
+        """Return points with their columns in order, at steps of an odd number of sixteen bytes."""
+        parts = 16 // points.itemsize
+        step = (-(-points.shape[1] // parts) | 1) * parts
+        padded = np.zeros((max(len(points), 1), step), points.dtype)
+        padded[: len(points), : points.shape[1]] = points
+        return _Points(self.card.array(padded), step)
+
+    def _points(self, points: NDArray[Any]) -> _Points:
+        laid = _in_lanes(points)
+        return _Points(self.card.array(laid), laid.shape[1])
+
+
+def strided(X: Any) -> tuple[Any, int, int, int]:
+    """Return a matrix as the kernels take it: where it is, its steps in elements, its width."""
+    row_step, column_step = (step // X.itemsize for step in X.strides)
+    return X, row_step, column_step, X.shape[1]
+
+
+def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:
+    """Return points in groups of four chunks of eight columns, in each group lane by lane; zeros behind the last."""
+    count, width = points.shape
+    groups = -(-width // (LANES * CHUNKS))
+    padded = np.zeros((count, groups * LANES * CHUNKS), points.dtype)
+    padded[:, :width] = points
+    laid = padded.reshape(count, groups, CHUNKS, LANES).swapaxes(2, 3)
+    return np.ascontiguousarray(laid).reshape(padded.shape)
+
+
+def _in_fours(lists: NDArray[Any]) -> NDArray[Any]:
+    """Return lists of a whole number of fours: with each one's first entry again behind the last."""
+    missing = -lists.shape[1] % CHUNKS
+    return np.concatenate([lists, np.repeat(lists[:, :1], missing, axis=1)], axis=1)
+
+
+def hash_rows(card: Any, seed: int, start: int, stop: int) -> Any:
+    """Return the hash of (seed, i) for i in start..stop-1, on the card."""
+    hashes = card.xp.empty(max(stop - start, 0), np.uint64)
+    _hash(card, [seed, start, len(hashes), 0, None, hashes], len(hashes))
+    return hashes
+
+
+def sample_rows(card: Any, seed: int, start: int, stop: int, limit: int) -> NDArray[np.int64]:
+    """Return the rows of start..stop-1 whose hash is at most `limit`, ascending, on the host."""
+    is_sampled = card.xp.empty(max(stop - start, 0), np.uint8)
+    _hash(card, [seed, start, len(is_sampled), limit, is_sampled, None], len(is_sampled))
+    places: NDArray[np.int64] = card.asnumpy(card.xp.flatnonzero(is_sampled)).astype(np.int64)
+    return start + places
+
+
+def _hash(card: Any, job: list[Any], count: int) -> None:
+    if count:
+        card.launch("hash_rows", np.dtype(np.float32), 1, job, card.blocks_for(count, 256))

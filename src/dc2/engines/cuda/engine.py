@@ -1,0 +1,89 @@
+"""The engine for one card: rows that lie there are one block, others are sent there while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from dc2.core.gpu.card import own_card
+from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
+from dc2.engines.cuda.feed import fed
+from dc2.engines.progress import reported
+from dc2.engines.threads import ThreadEngine, usable_threads
+from dc2.sources.base import Block, Source
+
+__all__ = ["CudaEngine"]
+
+R = TypeVar("R")
+
+WHOLE = 2**62  # bytes
+SENT_BYTES = 64 * 2**20  # at a time, at least: a card works on many rows at once
+
+
+class CudaEngine:
+    """Map a function over the blocks of a source, on a card.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads that put rows together on the host.
+    block_bytes : int, default=16 MiB
+        Budget for one block of rows that is sent to the card, in bytes; 64 MiB at least.
+    progress : callable, optional
+        Called as ``progress(stage, rows_done, rows_total)``.
+
+    Notes
+    -----
+    The function gets blocks whose rows lie on the card (`dc2.core.gpu.DeviceRows`). A sample of rows that lie on the
+    host is taken there: sending all of them to take a few would be slower.
+    """
+
+    def __init__(
+        self,
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        progress: Progress | None = None,
+        *,
+        card: Any = None,
+    ) -> None:
+        self.n_jobs, self.block_bytes, self.progress = n_jobs, block_bytes, progress
+        self._card = card
+
+    def map(
+        self,
+        function: Callable[[Block], R],
+        source: Source,
+        *,
+        stage: str,
+        merge: Callable[[Sequence[R]], R] | None = None,
+    ) -> Iterator[R]:
+        """Yield ``function(block)`` for every block of the source, in block order.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a block.
+        source : Source
+            The rows.
+        stage : str
+            Name of the stage, for the progress callback.
+        merge : callable, optional
+            Not needed here.
+        """
+        results: Iterator[tuple[int, R]]
+        if hasattr(source, "own_engine"):
+            results = ((block.n_rows, function(block)) for block in source.blocks(WHOLE))
+        elif stage == "divide":
+            yield from ThreadEngine(self.n_jobs, self.block_bytes, self.progress).map(
+                function, source, stage=stage
+            )
+            return
+        else:
+            results = self._sent(function, source)
+        yield from reported(results, self.progress, stage, source.n_rows)
+
+    def _sent(self, function: Callable[[Block], R], source: Source) -> Iterator[tuple[int, R]]:
+        card = own_card() if self._card is None else self._card
+        blocks = source.blocks(max(self.block_bytes, SENT_BYTES))
+        for block in fed(card, blocks, usable_threads(self.n_jobs)):
+            yield block.n_rows, function(block)

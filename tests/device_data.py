@@ -1,0 +1,102 @@
+"""A graphics card that is none: its kernels run on the host, block by block, its memory is NumPy's."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dc2.core.gpu import scan
+from dc2.core.gpu.card import _record
+from dc2.core.records import Centres, FlatTree, FoundOut, check_centres, check_tree
+
+
+class HostCard:
+    """What `dc2.core.gpu.Card` is, without a card."""
+
+    xp = np
+    number = 0
+
+    def __init__(self, processors: int = 1, most_blocks: int = 10**6, shared_bytes: int = 2**20) -> None:
+        self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
+        self.launched: list[str] = []
+        self.buffers: list[Any] = []
+        self._twin = pytest.importorskip("device_twin")
+
+    def array(self, host: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(host)
+
+    def asnumpy(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array
+
+    def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
+        return max(1, min(-(-threads_wanted // threads), self.most_blocks))
+
+    def launch(
+        self,
+        kernel: str,
+        dtype: Any,
+        width: int,
+        job: Sequence[Any],
+        blocks: int,
+        threads: int = 256,
+        shared: int = 0,
+    ) -> None:
+        self.launched.append(kernel)
+        record = _record(job)
+        self._twin.launch(kernel, dtype == np.float64, record.ctypes.data, blocks, threads)
+
+    def new_stream(self) -> None:
+        return None
+
+    def fetchable(self, size: int, dtype: Any) -> NDArray[Any]:
+        return np.full(size, -1, dtype)
+
+    def fetch(self, fetchable: NDArray[Any], on_card: NDArray[Any], stream: None) -> None:
+        on_card[:] = fetchable
+
+    def wait_for(self, stream: None) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+    @contextmanager
+    def use(self) -> Iterator[None]:
+        yield
+
+
+class DeviceCore:
+    """The functions of a core, on a card."""
+
+    def __init__(self, card: Any) -> None:
+        self.card = card
+
+    def scan(self, X: Any, weights: Any, tree: FlatTree, centres: Centres, sums: Any, found: FoundOut) -> int:
+        """Take and give arrays of the host."""
+        card, found = self.card, FoundOut(*found)
+        check_tree(tree)
+        check_centres(centres, len(tree.thresholds) + 1)
+        with card.use():
+            out = FoundOut(*(None if array is None else card.array(array) for array in found))
+            rows = X if card.xp is np else _like(card.xp, X)
+            bad = scan.scan(card, rows, weights, FlatTree(*tree), Centres(*centres), sums, out)
+            for array, filled in zip(found, out, strict=True):
+                if array is not None:
+                    array[:] = card.asnumpy(filled)
+        return bad
+
+    def hash_rows(self, seed: int, start: int, stop: int) -> NDArray[np.uint64]:
+        with self.card.use():
+            return self.card.asnumpy(scan.hash_rows(self.card, seed, start, stop))
+
+    def sample_rows(self, seed: int, start: int, stop: int, limit: int) -> NDArray[np.int64]:
+        with self.card.use():
+            return scan.sample_rows(self.card, seed, start, stop, limit)
+
+
+def _like(xp: Any, X: NDArray[Any]) -> Any:
+    """The same values on the card, with rows or columns together as they are here."""
+    return xp.asarray(X, order="F" if X.flags.f_contiguous else "C")

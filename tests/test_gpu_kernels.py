@@ -1,0 +1,87 @@
+"""What runs on a card gives the bits of the NumPy core: here on the host, block by block, for any number of blocks."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dc2.core import reference
+from device_data import DeviceCore, HostCard
+from test_core import (
+    DTYPES,
+    KINDS,
+    LAYOUTS,
+    SEEDS,
+    assert_same_bits,
+    laid_out,
+    make_router,
+    make_rows,
+    make_weights,
+    scanned,
+)
+
+pytest.importorskip("device_twin")
+
+CARDS = st.builds(
+    HostCard,
+    processors=st.sampled_from([1, 3, 100]),
+    most_blocks=st.sampled_from([1, 2, 1000]),
+    shared_bytes=st.sampled_from([10**5, 2**20]),
+)
+
+
+@given(
+    card=CARDS, seed=SEEDS, n_rows=st.integers(1, 100), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS,
+    layout=LAYOUTS, weights=st.sampled_from(["none", "whole", "zeros"]), max_leaves=st.sampled_from([1, 2, 9, 40]),
+    n_near=st.sampled_from([None, 1, 4, 32]), few=st.sampled_from([None, 1, 3]), add=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=250)
+def test_a_card_routes_adds_up_and_finds_the_nearest_as_numpy_does(
+    card, seed, n_rows, width, dtype, kind, layout, weights, max_leaves, n_near, few, add
+):
+    X = make_rows(seed, n_rows, width, dtype, kind)
+    router = make_router(X, max_leaves, seed, n_near)
+    few = None if router.shortlist is None or few is None else min(few, router.shortlist.shape[1])
+    w = make_weights(seed, n_rows, weights)
+    with np.errstate(over="ignore"):
+        ours = scanned(DeviceCore(card), laid_out(X, layout), w, router, few, add)
+        assert_same_bits(ours, scanned(reference, X, w, router, few, add))
+
+
+@pytest.mark.parametrize("width", [5, 33, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_rows_in_several_pieces_and_tiles_are_the_rows_of_one(width, dtype, monkeypatch):
+    monkeypatch.setattr("dc2.core.gpu.scan.PIECE_ROWS", 3000)
+    X = make_rows(3, 10_000, width, dtype, "normal")
+    router = make_router(X[:2000], 150, 3, 24)
+    card = HostCard(processors=2)
+    ours = scanned(DeviceCore(card), X, None, router, 3, True)
+    assert_same_bits(ours, scanned(reference, X, None, router, 3, True))
+    assert card.launched.count("sort_tile") == (4 if width <= 32 else 8)
+    assert card.launched.count("route_rows") == (4 if width * X.itemsize <= 256 else 0)
+
+
+@given(seed=SEEDS, start=st.integers(0, 2**40), count=st.integers(0, 300), limit=SEEDS)
+def test_a_card_hashes_and_samples_as_numpy_does(seed, start, count, limit):
+    core = DeviceCore(HostCard(most_blocks=1))
+    stop = start + count
+    assert_same_bits([core.hash_rows(seed, start, stop)], [reference.hash_rows(seed, start, stop)])
+    assert_same_bits(
+        [core.sample_rows(seed, start, stop, limit)], [reference.sample_rows(seed, start, stop, limit)]
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_leaves", [1, 8])
+def test_a_card_counts_rows_that_are_not_finite(dtype, max_leaves):
+    X = make_rows(0, 100, 11, dtype, "normal")
+    router = make_router(X, max_leaves, 0, None)
+    broken: Any = X.copy()
+    for row, value in ((0, np.nan), (13, np.inf), (14, -np.inf), (99, np.nan)):
+        broken[row, row % 11] = value
+    core = DeviceCore(HostCard())
+    assert scanned(core, X, None, router, None, False)[0] == 0
+    assert scanned(core, broken, None, router, None, False)[0] == 4
+    assert scanned(core, X[:0], None, router, None, False)[0] == 0
