@@ -158,8 +158,9 @@ def main() -> None:
         f"`python benchmarks/bench_gpu.py` on one {card}; CuPy {cp.__version__}, NumPy {np.__version__}, "
         f"{os.cpu_count()} cores beside it.",
         f"Rows near a plane plus noise, float32, on the card unless said otherwise; {N_SIGNATURES} signatures; the "
-        f"best of {RUNS} runs after one to warm up. cuML was not there to compare with: torch's float32 product and "
-        "argmin stands in for the assignment step of K-means.",
+        f"best of {RUNS} runs after one to warm up; of whole fits by `DC2Clustering` the second of two. "
+        "cuML was not there to compare with: torch's float32 product and argmin stands in for the assignment step of "
+        "K-means.",
         table(["rows", "what", "time"], rows),
     ]
     PAGE.write_text("\n\n".join(text) + "\n", "utf-8")

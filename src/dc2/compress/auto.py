@@ -8,12 +8,11 @@ from numpy.random import SeedSequence
 
 from dc2.communities import signatures_for
 from dc2.communities.sizes import rows_as_nodes
-from dc2.compress.compress import Compression, CompressSeeds, compress_sampled
+from dc2.compress.compress import Compression, CompressSeeds, ScaledSample, compress_sampled
 from dc2.compress.distinct import distinct_rows
 from dc2.compress.keep import keep_rows
 from dc2.compress.plan import Plan
 from dc2.compress.sample import take_sample
-from dc2.compress.scaling import learn_scaling
 from dc2.engines.base import Engine
 from dc2.sources import Source
 
@@ -33,17 +32,16 @@ def compress_automatically(
         most = UNKNOWN_ROWS if source.n_rows is None else source.n_rows
         largest = plan.with_signatures(signatures_for(max(most, few + 1), width, n_clusters) or few)
         size = max(largest.sample_rows_wanted(width, source.dtype, source.n_rows), few + 1)
-        sample = take_sample(source, engine, size, own.sample)
-        scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
-        scaled = sample.scaled(scaling)
+        scaled = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
+        sample = scaled.sample
         is_all = len(sample.rows) < size or sample.n_rows == size
-        looked_at = scaled.X if is_all else scaled.X[: few + 1]
+        looked_at = sample.X if is_all else sample.X[: few + 1]
         distinct = distinct_rows(looked_at)
         if is_all and len(distinct) <= few:
-            return keep_rows(source, scaled, distinct, scaling, own.trees, n_threads)
+            return keep_rows(source, sample, distinct, scaled.scaling, own.trees, n_threads)
         n_distinct = round(sample.n_rows * len(distinct) / len(looked_at))
         chosen = signatures_for(max(n_distinct, few + 1), width, n_clusters)
         assert chosen is not None
-        return compress_sampled(source, engine, sample, plan.with_signatures(chosen), own, n_threads)
+        return compress_sampled(source, engine, scaled, plan.with_signatures(chosen), own, n_threads)
 
     return compress

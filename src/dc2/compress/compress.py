@@ -14,7 +14,7 @@ from dc2.compress.divide import grow_trees
 from dc2.compress.plan import Plan
 from dc2.compress.router import Router, with_moved_centres, with_shortlist
 from dc2.compress.sample import Sample, take_sample
-from dc2.compress.scaling import learn_scaling
+from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import SpareSums, Sums, grids
 from dc2.core.reference import hash_at
@@ -80,15 +80,31 @@ def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_
     """Sample, grow, route every row and add it up per leaf."""
     own = CompressSeeds.of(seeds)
     size = plan.sample_rows_wanted(source.n_features, source.dtype, source.n_rows)
-    sample = take_sample(source, engine, size, own.sample)
+    sample = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
     return compress_sampled(source, engine, sample, plan, own, n_threads)
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledSample:
+    """A sample as it is worked on, in place of the one that was read, which may be large; and what was done to it."""
+
+    sample: Sample
+    scaling: Scaling | None
+
+    @classmethod
+    def of(cls, sample: Sample, plan: Plan) -> ScaledSample:
+        """Learn the scaling from a sample, and apply it."""
+        scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
+        return cls(sample if scaling is None else replace(sample, X=scaling.apply(sample.X)), scaling)
+
+
 def compress_sampled(
-    source: Source, engine: Engine, sample: Sample, plan: Plan, seeds: CompressSeeds, n_threads: int
+    source: Source, engine: Engine, scaled: ScaledSample, plan: Plan, seeds: CompressSeeds, n_threads: int
 ) -> Compression:
     """Grow the trees on a sample, route every row and add it up per leaf."""
-    router, sample, reach = place_cuts(sample.sent_to(engine), plan, seeds, n_threads)
+    scaled = replace(scaled, sample=scaled.sample.sent_to(engine))
+    router, reach = place_cuts(scaled, plan, seeds, n_threads)
+    sample = scaled.sample
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     return Compression(router, signatures, sample.n_rows, ids, sample)
@@ -109,18 +125,17 @@ def near(router: Router, n_threads: int) -> Router:
 
 
 def place_cuts(
-    sample: Sample, plan: Plan, seeds: CompressSeeds, n_threads: int
-) -> tuple[Router, Sample, NDArray[np.float64]]:
+    scaled: ScaledSample, plan: Plan, seeds: CompressSeeds, n_threads: int
+) -> tuple[Router, NDArray[np.float64]]:
     """Grow the trees on the sample and find the centre of every leaf.
 
-    Returns the router, the scaled sample, and how far rows lie from their centre in each column, for `grids`.
+    Returns the router, and how far rows lie from their centre in each column, for `grids`.
     """
-    scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
-    sample = sample.scaled(scaling)
+    sample = scaled.sample
     trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
     centres = _first_rows(sample.X, leaf)
     reach = _reach(sample.X, centres, leaf, n_threads)
-    router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaling)
+    router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaled.scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
         least = None if sample.on_card is None else sample.on_card.least_squared_distances
@@ -129,7 +144,7 @@ def place_cuts(
             router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
         if plan.refine:
             router = with_shortlist(router, list_length(router.n_features), n_threads, least=least)
-    return router, sample, reach
+    return router, reach
 
 
 def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.compress.scaling import Scaling
 from dc2.core.reference import hash_at
 from dc2.engines.base import Engine
 from dc2.errors import InputError
@@ -50,13 +49,6 @@ class Sample:
     n_rows: int
     total_weight: float
     on_card: Any = None
-
-    def scaled(self, scaling: Scaling | None) -> Sample:
-        """Return the sample with its rows scaled."""
-        if scaling is None:
-            return self
-        on_card = None if self.on_card is None else scaling.apply(self.on_card)
-        return replace(self, X=scaling.apply(self.X), on_card=on_card)
 
     def sent_to(self, engine: Engine) -> Sample:
         """Return the sample with its rows on the card of an engine that has one."""

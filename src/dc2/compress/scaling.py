@@ -14,6 +14,7 @@ from dc2.model_file import saved_record
 
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
+TILE_ROWS = 4096
 SAFE_EXPONENT = {
     4: 30,
     8: 300,
@@ -99,14 +100,16 @@ class Scaling:
 
 def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
     """Return rows at length 1; a row of zeros has no direction and is refused by its number."""
-    largest = np.abs(X).max(
-        axis=1, keepdims=True
-    )  # squares of very large or small values would not be finite
+    # Squares of very large or small values would not be finite.
+    largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
     if not largest.all():
         zeros = np.flatnonzero(largest[:, 0] == 0)
         raise_rows_of_zeros(start + int(zeros[0]), len(zeros))
-    scaled = X / largest
-    units: NDArray[Any] = scaled / np.sqrt(lanes_dot(scaled, scaled))[:, None]
+    units = np.empty_like(X, order="C")
+    for first in range(0, len(X), TILE_ROWS):  # a sample may be large: no more copies of all of it
+        tile = slice(first, first + TILE_ROWS)
+        scaled = X[tile] / largest[tile]
+        units[tile] = scaled / np.sqrt(lanes_dot(scaled, scaled))[:, None]
     return units
 
 
@@ -158,7 +161,7 @@ def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
 
     Columns that are to be scaled get one each; others keep their proportions and get one in common.
     """
-    largest = np.maximum(X.max(axis=0), -X.min(axis=0))  # np.abs would make a copy of all rows
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))  # a sample may be large: no copy of it
     exponents = np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.int64)
     safe = SAFE_EXPONENT[X.dtype.itemsize]
     if each_column:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.compress import Compression, CompressSeeds, place_cuts, signatures_of
+from dc2.compress.compress import Compression, CompressSeeds, ScaledSample, place_cuts, signatures_of
 from dc2.compress.plan import Plan
 from dc2.compress.router import Router
 from dc2.compress.sample import Sample
@@ -108,11 +108,12 @@ class Stream:
             )
         weight = float(len(rows)) if weights is None else float(weights.sum())
         sample = Sample(rows, X, weights, len(rows), weight)
-        router, sample, reach = place_cuts(sample, self.plan, self.seeds, self.n_threads)
+        scaled = ScaledSample.of(sample, self.plan)
+        router, reach = place_cuts(scaled, self.plan, self.seeds, self.n_threads)
         magic = grids(reach, EXPECTED_WEIGHT)
         sums = Sums.zeros(*router.centres.shape)
         router.add_up(X, rows, weights, magic, sums)
         if forget:
             self.held = []
-            self.router, self.sums, self.sample, self.magic = router, sums, sample, magic
-        return router, sums, sample
+            self.router, self.sums, self.sample, self.magic = router, sums, scaled.sample, magic
+        return router, sums, scaled.sample

@@ -19,6 +19,7 @@ from dc2.model_file import saved_record
 from dc2.sources.base import Source
 from dc2.sources.paths import is_path
 from dc2.sources.resolve import as_source
+from dc2.sources.vectors import whole_columns
 
 __all__ = ["Columns", "KnowsItsColumns", "fitted_source", "matching_source"]
 
@@ -159,15 +160,20 @@ def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:
     if is_path(X):
         return list(fitted.names)
     there = _column_names(X)
-    more = there is not None and set(fitted.names) < set(there)
-    return list(fitted.names) if more else None
+    if there is None:
+        return None
+    names = whole_columns(fitted.names, there)
+    return names if set(names) < set(there) else None
 
 
 def _lacks_columns(X: Any, fitted: Columns) -> bool:
     there = _column_names(X)
     is_lazy = hasattr(X, "map_partitions")
     return (
-        there is not None and fitted.names is not None and not is_lazy and not set(fitted.names) <= set(there)
+        there is not None
+        and fitted.names is not None
+        and not is_lazy
+        and not set(whole_columns(fitted.names, there)) <= set(there)
     )
 
 
@@ -189,7 +195,8 @@ def _column_names(X: Any) -> list[Any] | None:
 def _scikit_learn_sees(X: Any, source: Source) -> bool:
     """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights or queries."""
     if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
-        return len(X.columns) == source.n_features
+        names = tuple(_column_names(X) or ())
+        return len(names) == source.n_features and source.feature_names in (None, names)
     return hasattr(X, "__array__") and not hasattr(X, "columns") and not lies_on_cuda(X)
 
 

@@ -60,6 +60,7 @@ class ArrayLayout:
         self._width = first.shape[1]
         self._columns = _chosen(self._width, columns, drop)
         self.n_features: int = self._width if self._columns is None else len(self._columns)
+        self.width: int = self.n_features
         self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
 
     @property

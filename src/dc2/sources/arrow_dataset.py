@@ -9,9 +9,10 @@ import narwhals as nw
 
 from dc2.errors import SourceError
 from dc2.sources.found import import_pyarrow
-from dc2.sources.frames import FrameLayout, check_no_nulls
+from dc2.sources.frames import FrameLayout
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
+from dc2.sources.vectors import with_widths
 
 __all__ = ["dataset_source", "is_dataset"]
 
@@ -40,9 +41,12 @@ def dataset_source(
         As for `dc2.sources.frames.FrameLayout`.
     """
     arrow = import_pyarrow()
-    schema = nw.from_native(dataset.schema.empty_table()).schema
+    schema = with_widths(
+        nw.from_native(dataset.schema.empty_table()).schema,
+        lambda names: nw.from_native(dataset.head(1, columns=list(names))),
+    )
     layout = FrameLayout(schema, columns, drop, weight, extra, "the dataset", mixed=mixed)
-    unchanged, names = Unchanged(), layout.number_columns
+    unchanged = Unchanged()
 
     def frames(rows: int) -> Iterator[Any]:
         done = 0
@@ -52,7 +56,7 @@ def dataset_source(
                 columns=layout.needed_columns, batch_size=rows, batch_readahead=1, fragment_readahead=1
             ):
                 frame = nw.from_native(arrow.Table.from_batches([batch]))
-                check_no_nulls(frame, names, "the dataset", done)
+                layout.check_values(frame, "the dataset", done)
                 done += len(frame)
                 yield frame
         except (arrow.lib.ArrowException, OSError) as error:

@@ -16,10 +16,11 @@ from dc2.sources.arrays import ArrayLayout
 from dc2.sources.checks import listed
 from dc2.sources.formats import CsvOptions
 from dc2.sources.found import FoundFile, import_pyarrow
-from dc2.sources.frames import FrameLayout, check_no_nulls
+from dc2.sources.frames import FrameLayout
 from dc2.sources.paths import find_files
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
+from dc2.sources.vectors import with_widths
 
 __all__ = ["FilePart", "FileSource", "file_source"]
 
@@ -88,13 +89,28 @@ def _table_source(
         schema, rows = _described(file, texts)
         schemas.append(schema)
         types = nw.from_native(schema.empty_table()).schema
-        layout = layout or layout_of(types, where=repr(file.path))
+        layout = layout or layout_of(
+            with_widths(types, partial(_first_rows, files, schema)), where=repr(file.path)
+        )
         layout.check_columns(types, repr(file.path))
         layout.widen(types)
         n_rows = None if n_rows is None or rows is None else n_rows + rows
     assert layout is not None, "find_files gives at least one file"
     fields = [[schema.field(name) for name in layout.needed_columns] for schema in schemas]
     return FileSource(layout, list(zip(files, fields, strict=True)), n_rows)
+
+
+def _first_rows(files: Sequence[FoundFile], schema: Any, names: Sequence[str]) -> Any:
+    """Return the first rows there are, with these columns; None where all files are empty."""
+    fields = [schema.field(name) for name in names]
+    for file in files:
+        try:
+            table = next((table for table in file.format.read(file, fields, 1) if table.num_rows), None)
+        except _failures() as error:
+            raise SourceError(f"{file.path!r} broke: {error}") from error
+        if table is not None:
+            return nw.from_native(table)
+    return None
 
 
 def _described(file: FoundFile, travelling: set[str]) -> tuple[Any, int | None]:
@@ -160,7 +176,7 @@ class FileSource(StreamSource[Any]):
                         "not change while they are read."
                     )
                 frame = nw.from_native(table).select(layout.needed_columns)
-                check_no_nulls(frame, layout.number_columns, repr(file.path), done)
+                layout.check_values(frame, repr(file.path), done)
                 done += len(frame)
                 yield frame
         except _failures() as error:

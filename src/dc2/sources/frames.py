@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import narwhals as nw
@@ -11,17 +12,29 @@ from narwhals.dependencies import is_into_series, is_pandas_dataframe
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError, MissingValuesError
-from dc2.sources.base import Block, in_rows
+from dc2.sources.base import Block
 from dc2.sources.checks import check_weights, listed
+from dc2.sources.frame_rows import FrameRows, TableRows, native_columns
 from dc2.sources.once import kept_table
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
+from dc2.sources.vectors import (
+    check_vectors,
+    holds_numbers,
+    inner_of,
+    may_be_vectors,
+    vector_matrix,
+    vector_names,
+    whole_columns,
+    width_of,
+    with_lists_of,
+    with_widths,
+)
 
 __all__ = [
     "Frame",
     "FrameLayout",
     "FrameSource",
-    "TableRows",
     "as_frame",
     "check_no_nulls",
     "has_text_names",
@@ -68,8 +81,9 @@ class FrameSource(StreamSource[Frame]):
         *,
         mixed: bool = False,
     ) -> None:
-        layout = FrameLayout(frame.schema, columns, drop, weight, extra, mixed=mixed)
-        check_no_nulls(frame, layout.number_columns)
+        schema = with_widths(frame.schema, frame.select)
+        layout = FrameLayout(schema, columns, drop, weight, extra, mixed=mixed)
+        layout.check_values(frame)
         super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
         if not named:
             self.feature_names = None
@@ -81,9 +95,10 @@ class FrameLayout:
     Parameters
     ----------
     schema : mapping of column names to narwhals dtypes
-        The columns of the first frame.
+        The columns of the first frame, where lists of numbers have a length (`dc2.sources.vectors.with_widths`).
     columns : sequence of str, optional
-        The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`.
+        The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`. A column
+        of lists is meant by its name, or by those of its numbers: ``vec[0]``, ``vec[1]``, ...
     drop : sequence of str, optional
         Columns that are no features.
     weight : str, optional
@@ -113,13 +128,20 @@ class FrameLayout:
         self._extra = list(extra)
         self._every_column_used = columns is None
         others = [*(drop or ()), *([] if weight is None else [weight]), *extra]
+        columns = columns if columns is None else whole_columns(columns, schema)
         _check_present(schema, [*(columns or ()), *others], where)
         names = [name for name in schema if name not in others] if columns is None else list(columns)
         self._schema = dict(schema)
         self._names = names
         _check_numeric(schema, self.number_columns, where)
-        self.feature_names: tuple[str, ...] | None = tuple(names)
-        self.n_features: int = len(names)
+        widths = {name: width_of(schema[name]) for name in names}
+        self.vectors: dict[str, int] = {name: width for name, width in widths.items() if width is not None}
+        features = [
+            vector_names(name, self.vectors[name]) if name in self.vectors else [name] for name in names
+        ]
+        self.width: int = sum(len(own) for own in features)
+        self.feature_names: tuple[str, ...] | None = tuple(names if mixed else chain.from_iterable(features))
+        self.n_features: int = len(self.feature_names)
         self.dtype: np.dtype[Any] = np.dtype(np.float64) if mixed else _promoted(schema, names)
 
     @property
@@ -134,8 +156,14 @@ class FrameLayout:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether every feature is a number or a boolean."""
+        """Whether every feature is a number or a boolean, or a list of these."""
         return all(is_numeric(self._schema[name]) for name in self._names)
+
+    def check_values(self, frame: Frame, where: str = "X", start: int = 0) -> None:
+        """Raise if numbers are missing, or lists do not have their length; `start` numbers the rows."""
+        check_vectors(frame, self.vectors, where, start)
+        plain = [name for name in self.number_columns if name not in self.vectors]
+        check_no_nulls(frame, plain, where, start)
 
     def check_columns(self, schema: Schema, where: str) -> None:
         """Raise if a frame with this schema has not the columns of the first one."""
@@ -146,9 +174,12 @@ class FrameLayout:
                 f"{where} has columns that the first does not have: {listed(unknown)}. Name the columns to use "
                 "with columns=."
             )
-        _check_numeric(schema, self.number_columns, where)
+        lists = [name for name in self._names if may_be_vectors(schema[name]) and name in self.vectors]
+        _check_numeric(schema, [name for name in self.number_columns if name not in lists], where)
         words = [
-            n for n in self._names if self.mixed and is_numeric(schema[n]) != is_numeric(self._schema[n])
+            name
+            for name in self._names
+            if self.mixed and name not in lists and is_numeric(schema[name]) != is_numeric(self._schema[name])
         ]
         for name in [*self._extra, *words]:
             if schema[name] != self._schema[name]:
@@ -171,9 +202,10 @@ class FrameLayout:
         frame = as_frame(piece)
         if frame is None:
             raise InputTypeError(f"{where} is {type(piece).__name__}, but the first is a data frame.")
-        self.check_columns(frame.schema, where)
-        self.check_dtype(frame.schema, where)
-        check_no_nulls(frame, self.number_columns, where, start)
+        schema = with_widths(frame.schema, frame.select)
+        self.check_columns(schema, where)
+        self.check_dtype(schema, where)
+        self.check_values(frame, where, start)
         return frame
 
     def widen(self, schema: Schema) -> None:
@@ -184,17 +216,20 @@ class FrameLayout:
     def join(self, pieces: Sequence[Frame]) -> Frame:
         """Put frames one below the other, also where some hold integers and others floats."""
         if any(piece.schema != pieces[0].schema for piece in pieces):
-            numbers = [n for n in self.needed_columns if n not in self._extra and is_numeric(self._schema[n])]
+            used = [name for name in self.needed_columns if name not in self._extra]
+            numbers = [name for name in used if holds_numbers(self._schema[name])]
             pieces = [piece.with_columns(nw.col(numbers).cast(nw.Float64)) for piece in pieces]
+            pieces = [with_lists_of(piece, self.vectors, self.dtype) for piece in pieces]
         return nw.concat(pieces)
 
     def values(self, piece: Frame) -> list[NDArray[Any]]:
         """Return the numbers, which every pass must find the same."""
         names = self.needed_columns if self.mixed else self.number_columns
-        numbers = [name for name in names if name not in self._extra and is_numeric(piece.schema[name])]
+        numbers = [name for name in names if name not in self._extra and holds_numbers(piece.schema[name])]
         texts = [name for name in names if name not in self._extra and piece.schema[name] == nw.String]
-        arrays = [column.to_numpy() for column in _native_columns(piece, numbers)]
+        arrays = [column.to_numpy() for column in native_columns(piece, numbers)]
         arrays += [piece.get_column(name).str.len_chars().fill_null(-1).to_numpy() for name in texts]
+        arrays += [vector_matrix(piece.get_column(name), width) for name, width in self.vectors.items()]
         return [array for array in arrays if array.dtype.kind in "biuf"]
 
     def block(self, piece: Frame, start: int) -> Block:
@@ -203,82 +238,12 @@ class FrameLayout:
         if self._weight is not None:
             weights = check_weights(piece.get_column(self._weight).to_numpy(), start=start)
         extra = piece.select(self._extra).to_arrow() if self._extra else None
-        rows = TableRows(piece, self._names) if self.mixed else _FrameRows(piece, self._names, self.dtype)
-        return Block(start, rows, weights, extra)
-
-
-class TableRows:
-    """Rows of a table of any columns, as a frame; they are no matrix until someone prepares them."""
-
-    def __init__(self, frame: Frame, names: Sequence[str]) -> None:
-        self.frame = frame.select(names)
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def matrix(self) -> NDArray[Any]:
-        """Raise: words are no numbers."""
-        raise InputTypeError(
-            "X is a table whose columns are not prepared. Fit a dc2.TablePreparer and use its transform."
+        rows = (
+            TableRows(piece, self._names, self.vectors)
+            if self.mixed
+            else FrameRows(piece, self._names, self.vectors, self.dtype)
         )
-
-    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """Raise: words are no numbers."""
-        return self.matrix()
-
-
-class _FrameRows:
-    """Rows of a frame, converted when they are asked for."""
-
-    def __init__(self, frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> None:
-        self._frame: Frame | None = frame
-        self._matrix: NDArray[Any] | None = None
-        self._n_rows = len(frame)
-        self._names = names
-        self._dtype = dtype
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def matrix(self) -> NDArray[Any]:
-        if self._matrix is None:
-            assert self._frame is not None
-            self._matrix = _as_matrix(self._frame, self._names, self._dtype)
-            self._frame = None  # not both: a block has a budget
-        return self._matrix
-
-    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        if self._frame is None:
-            chosen: NDArray[Any] = self.matrix()[places]
-            return chosen
-        X = np.empty((len(places), len(self._names)), self._dtype)
-        for index, column in enumerate(_native_columns(self._frame, self._names)):
-            X[:, index] = column.to_numpy()[places]
-        return X
-
-
-def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDArray[Any]:
-    if frame.implementation.is_pandas():
-        chosen = frame if frame.columns == names else frame.select(names)
-        if all(found == dtype for found in chosen.to_native().dtypes):
-            return in_rows(chosen.to_numpy())  # pandas may hold such columns as one matrix: no copy then
-    if frame.implementation.is_polars():
-        native = frame.to_native().select(names)
-        if len(set(native.dtypes)) == 1 and (values := native.to_numpy()).dtype == dtype:
-            return in_rows(values)
-    X = np.empty((len(frame), len(names)), dtype, order="F")
-    for index, column in enumerate(_native_columns(frame, names)):
-        _fill(X[:, index], column)
-    return in_rows(X)
-
-
-def _native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
-    """Return columns as they are, where that can be had: wrapped one by one, hundreds cost more than their values."""
-    if frame.implementation.is_pyarrow():
-        return list(frame.to_native().select(names).columns)
-    if frame.implementation.is_polars():
-        return list(frame.to_native().select(names).get_columns())
-    return [frame.get_column(name) for name in names]
+        return Block(start, rows, weights, extra)
 
 
 def as_frame(data: Any) -> Frame | None:
@@ -326,17 +291,6 @@ def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: 
         )
 
 
-def _fill(values: NDArray[Any], column: Any) -> None:
-    """Copy a column, once: pyarrow would put the chunks of a column together before it hands them out."""
-    if not hasattr(column, "chunks"):
-        values[:] = column.to_numpy()
-        return
-    start = 0
-    for chunk in column.chunks:
-        values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
-        start += len(chunk)
-
-
 def has_text_names(data: Any) -> bool:
     """Return whether column names are text, as they are everywhere but in pandas."""
     return not is_pandas_dataframe(data) or all(isinstance(name, str) for name in data.columns)
@@ -382,10 +336,12 @@ def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
 
 def is_numeric(dtype: Any) -> bool:
     """Return whether values of a column can be used as they are."""
-    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+    return holds_numbers(dtype) or width_of(dtype) is not None
 
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    if dtype in (nw.Array, nw.List):
+        return _numpy_dtype(inner_of(dtype))
     if dtype == nw.Boolean:
         return np.dtype(np.bool_)
     narrow = (nw.Int8, nw.Int16, nw.UInt8, nw.UInt16, nw.Float16, nw.Float32)

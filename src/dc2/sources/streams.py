@@ -38,6 +38,10 @@ class Layout(Protocol[P]):
         """Names of these columns."""
 
     @property
+    def width(self) -> int:
+        """Numbers in a row: more than columns, where columns that are lists stay what they are."""
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Dtype of a block."""
 
@@ -90,7 +94,7 @@ class StreamSource(Generic[P]):
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
-        rows = rows_per_block(block_bytes, self.n_features, self.dtype)
+        rows = rows_per_block(block_bytes, self.layout.width, self.dtype)
         start, total_weight, weighted = 0, 0.0, False
         for piece in recut(self._open_pieces(rows), rows, self.layout.join):
             block = self.layout.block(piece, start)

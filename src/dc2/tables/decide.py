@@ -12,8 +12,8 @@ from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.tables.association import ranks_of, share_of_levels, share_of_numbers, tells
 from dc2.tables.categories import beside_numbers, by_correspondence
-from dc2.tables.kinds import Category, LeftOut, Number, kinds_of
-from dc2.tables.numbers import number_part, spacing_of
+from dc2.tables.kinds import Category, LeftOut, Number, Vector, kinds_of
+from dc2.tables.numbers import SPACED_ROWS, number_part, spacing_of, vector_part
 from dc2.tables.parts import CYCLES, CyclePart, NumberPart, TableParts, cycle_places
 from dc2.tables.sample import TableSample
 
@@ -25,6 +25,7 @@ WEIGHT = 0.5
 """Of all categories together, in the spacing of rows in the numbers."""
 LEAST_BLANK = 0.01
 BINS = 16
+MOST_ASKED = 16
 TELLS_NOTHING = "left out: tells nothing about any other column"
 
 
@@ -36,6 +37,7 @@ class _Choice:
     times: list[Number] = field(default_factory=list)
     categories: list[Category] = field(default_factory=list)
     cycles: list[tuple[Number, str]] = field(default_factory=list)
+    vectors: list[Vector] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
 
     def also(self, name: str, words: str) -> None:
@@ -61,11 +63,13 @@ def decide(sample: TableSample, categories: tuple[str, ...] = ()) -> TableParts:
             choice.said[kind.name] = kind.why
         elif isinstance(kind, Category):
             choice.categories.append(kind)
+        elif isinstance(kind, Vector):
+            choice.vectors.append(kind)
         else:
             (choice.times if kind.reading == "time" else choice.numbers).append(kind)
     _leave_out_repeats(choice)
     _leave_out_what_tells_nothing(choice, set(categories))
-    if not (choice.numbers or choice.times or choice.categories):
+    if not (choice.numbers or choice.times or choice.categories or choice.vectors):
         raise InputError(
             "no column of the table is of use: "
             + "; ".join(f"{name!r} is {words}" for name, words in choice.said.items())
@@ -110,9 +114,10 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
     numbers, times, categories = choice.numbers, choice.times, choice.categories
     ranks = {number.name: ranks_of(_filled(number.values)) for number in [*numbers, *times]}
     codes = {one.name: one.codes for one in categories}
+    in_lists = [ranks_of(column) for vector in choice.vectors for column in _some_columns(vector)]
 
     def telling(name: str, own: NDArray[np.int64]) -> bool:
-        others = [column for other, column in ranks.items() if other != name]
+        others = [*(column for other, column in ranks.items() if other != name), *in_lists]
         levels = [share_of_levels(own, column) for other, column in codes.items() if other != name]
         shares = share_of_numbers(own, np.stack(others, axis=1)) if others else np.empty(0)
         return tells(np.append(shares, levels))
@@ -125,7 +130,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
         if telling(time.name, cycle_places(cycle, time.values))
     ]
     chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
-    if not (chosen or numbers or choice.times):
+    if not (chosen or numbers or choice.times or choice.vectors):
         chosen, choice.times = categories, times  # alone, a column need not tell about another
     choice.categories = [*chosen, *(one for one in blanks if telling(one.name, one.codes))]
     used = {time.name for time in choice.times} | {one.name for one in chosen}
@@ -147,7 +152,16 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         part.scaled(number.values)
         for part, number in zip(parts, [*choice.numbers, *choice.times], strict=True)
     ]
-    weight = WEIGHT * spacing_of(np.stack(rows, axis=1)) if rows else 1.0
+    vectors = []
+    for vector in choice.vectors:
+        alone = not (rows or choice.categories or choice.cycles or len(choice.vectors) > 1)
+        together, choice.said[vector.name] = vector_part(vector, alone)
+        vectors.append(together)
+        rows.extend(together.scaled(vector.rows).T)
+    needs_weight = rows and (choice.categories or choice.cycles)
+    weight = (
+        WEIGHT * spacing_of(np.stack([row[:SPACED_ROWS] for row in rows], axis=1)) if needs_weight else 1.0
+    )
     for one in choice.categories:
         how = "weighs little beside the numbers" if rows else "placed by correspondence analysis"
         if one.reading == "blank":
@@ -164,7 +178,14 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         choice.said[time.name] = choice.said[time.name].replace(TELLS_NOTHING, "point in time")
         choice.also(time.name, f"the {cycle} as a cycle")
     decisions = tuple((name, choice.said[name]) for name in names)
-    return TableParts(Columns(len(names), tuple(names)), tuple(parts), cycles, *places, decisions)
+    columns = Columns(len(names), tuple(names))
+    return TableParts(columns, tuple(parts), cycles, *places, decisions, tuple(vectors))
+
+
+def _some_columns(vector: Vector) -> NDArray[np.float64]:
+    """Return some of the numbers in lists, a line each: they stand for all, as it would take long to ask each."""
+    step = -(-vector.rows.shape[1] // MOST_ASKED)
+    return vector.rows[:, ::step].T.astype(np.float64)
 
 
 def _filled(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError
+from dc2.errors import InputError, ParameterError
 from dc2.sources.checks import listed
 from dc2.tables.parts import level_codes, level_of
 from dc2.tables.sample import SampledColumn, TableSample
 from dc2.tables.values import Words, number_of, seconds_of
 
-__all__ = ["Category", "Kind", "LeftOut", "Number", "kinds_of"]
+__all__ = ["Category", "Kind", "LeftOut", "Number", "Vector", "kinds_of"]
 
 FEW_ROWS = 20
 """In fewer rows it means nothing that all values differ."""
@@ -53,7 +53,15 @@ class LeftOut:
     why: str
 
 
-Kind = Number | Category | LeftOut
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """A column of lists of numbers, which stay together."""
+
+    name: str
+    rows: NDArray[Any]
+
+
+Kind = Number | Vector | Category | LeftOut
 
 
 def kinds_of(sample: TableSample, categories: tuple[str, ...] = ()) -> list[Kind]:
@@ -62,6 +70,8 @@ def kinds_of(sample: TableSample, categories: tuple[str, ...] = ()) -> list[Kind
 
 
 def _kind_of(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Kind:
+    if column.reading == "vector":
+        return _vector(column, rows, forced)
     if column.blank.all():
         return LeftOut(column.name, "left out: every value sampled is blank")
     if forced:
@@ -70,6 +80,20 @@ def _kind_of(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Ki
     if isinstance(column.values, Words):
         return _words(column)
     return _number(column, column.values)
+
+
+def _vector(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Vector:
+    values = column.values
+    assert isinstance(values, np.ndarray)
+    if forced:
+        raise ParameterError(f"column {column.name!r} holds lists of numbers, which cannot be a category.")
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"column {column.name!r} has NaN or infinity in the list of row {rows[bad.argmax()]} ({bad.sum()} such "
+            f"rows in a sample of {len(rows)}). Correct these rows or drop them: there is no filling in of lists."
+        )
+    return Vector(column.name, values)
 
 
 def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.tables.kinds import Number
-from dc2.tables.parts import NumberPart
+from dc2.tables.kinds import Number, Vector
+from dc2.tables.parts import NumberPart, VectorPart
 
-__all__ = ["number_part", "spacing_of"]
+__all__ = ["SPACED_ROWS", "number_part", "spacing_of", "vector_part"]
 
 SKEWED = 0.5
 """Of a column whose upper twentieth lies three times as far from the median as the lower one."""
@@ -16,6 +16,8 @@ FAR_OUT = 30.0
 """Quartile distances; a column with values farther out than so many is bent too."""
 SHARES = np.linspace(0.0, 1.0, 257)
 SPACED_ROWS = 2048
+SPACED_WIDTH = 64
+"""Columns from which on fewer rows are asked for their neighbour."""
 
 
 def number_part(number: Number) -> tuple[NumberPart, str]:
@@ -47,6 +49,26 @@ def number_part(number: Number) -> tuple[NumberPart, str]:
     return curve, words
 
 
+def vector_part(vector: Vector, alone: bool) -> tuple[VectorPart, str]:
+    """Return how lists of numbers are scaled, and in words: as they are, or as one.
+
+    Examples
+    --------
+    >>> part, words = vector_part(Vector("vec", np.array([[0.0, 0.0], [3.0, 4.0], [-3.0, -4.0]])), alone=False)
+    >>> words, part.factor
+    ('lists of 2 numbers, scaled together by their distance from the middle', 0.2)
+    """
+    width = vector.rows.shape[1]
+    if alone:
+        return VectorPart(vector.name, width, 1.0), f"lists of {width} numbers, taken as they are"
+    rows = vector.rows[:SPACED_ROWS].astype(np.float64)
+    off = rows - np.quantile(rows, 0.5, axis=0, method="inverted_cdf")
+    far = np.sqrt((off**2).sum(axis=1))
+    size = float(np.quantile(far, 0.5, method="inverted_cdf")) or 1.0
+    words = f"lists of {width} numbers, scaled together by their distance from the middle"
+    return VectorPart(vector.name, width, 1.0 / size), words
+
+
 def _middle_and_size(values: NDArray[np.float64]) -> tuple[float, float]:
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
     size = float(high - low) or float(values.std()) or 1.0
@@ -69,8 +91,9 @@ def spacing_of(rows: NDArray[np.float64]) -> float:
     2.0
     """
     rows = rows[:SPACED_ROWS]
-    nearest = np.empty(len(rows))
-    for place, row in enumerate(rows):
+    asked = rows[: max(1, SPACED_ROWS * SPACED_WIDTH // max(SPACED_WIDTH, rows.shape[1]))]
+    nearest = np.empty(len(asked))
+    for place, row in enumerate(asked):
         squares = ((rows - row) ** 2).sum(axis=1)
         others = squares[squares > 0]
         nearest[place] = others.min() if len(others) else 0.0

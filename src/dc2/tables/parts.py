@@ -12,9 +12,19 @@ from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.model_file import saved_record
 from dc2.sources.frames import Frame
+from dc2.sources.vectors import check_vectors, vector_matrix, vector_names
 from dc2.tables.values import Words, as_numbers, column_values
 
-__all__ = ["CYCLES", "CategoryPart", "CyclePart", "NumberPart", "TableParts", "cycle_places", "level_of"]
+__all__ = [
+    "CYCLES",
+    "CategoryPart",
+    "CyclePart",
+    "NumberPart",
+    "TableParts",
+    "VectorPart",
+    "cycle_places",
+    "level_of",
+]
 
 CYCLES = {"hour": 24, "weekday": 7, "month": 12}
 
@@ -71,6 +81,39 @@ class NumberPart:
     def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
         """Write the column of a block into the one column of `out`."""
         out[:, 0] = self.scaled(as_numbers(frame, self.name, self.reading, start))
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class VectorPart:
+    """A column of lists of numbers: all of them times one factor, so that their angles stay.
+
+    Attributes
+    ----------
+    name : str
+    width : int
+        Numbers in a list.
+    factor : float
+    """
+
+    name: str
+    width: int
+    factor: float
+
+    def check(self) -> None:
+        """Raise if there is nothing, or not to be multiplied; called when read from a model file."""
+        if self.width < 1 or not np.isfinite(self.factor):
+            raise InputError("the parts of a VectorPart do not fit together.")
+
+    def scaled(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return lists as they count; narrow numbers as float32."""
+        wide = rows.astype(np.result_type(rows.dtype, np.float32), copy=False)
+        return wide if self.factor == 1.0 else wide * self.factor
+
+    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
+        """Write the numbers of a block's lists into `out`."""
+        check_vectors(frame, {self.name: self.width}, "the table", start)
+        out[:] = self.scaled(vector_matrix(frame.get_column(self.name), self.width))
 
 
 @saved_record
@@ -195,6 +238,8 @@ class TableParts:
         Columns that the categories become together.
     decisions : tuple of (str, str)
         Each column of the table, and what was done with it, in words.
+    vectors : tuple of VectorPart
+        Lists of numbers, whose columns come last.
     """
 
     columns: Columns
@@ -203,13 +248,14 @@ class TableParts:
     categories: tuple[CategoryPart, ...]
     category_names: tuple[str, ...]
     decisions: tuple[tuple[str, str], ...]
+    vectors: tuple[VectorPart, ...] = ()
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
         width = len(self.category_names)
         names = self.columns.names or ()
         used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
-        used |= {part.name for part in self.categories}
+        used |= {part.name for part in self.categories} | {part.name for part in self.vectors}
         if any(part.places.shape[1] != width for part in self.categories) or not used <= set(names):
             raise InputError("the parts of a TableParts do not fit together.")
 
@@ -217,11 +263,13 @@ class TableParts:
     def names_out(self) -> tuple[str, ...]:
         """Names of the columns of numbers."""
         cycles = [f"{part.name} ({part.cycle} {end})" for part in self.cycles for end in ("sin", "cos")]
-        return (*(part.name for part in self.numbers), *cycles, *self.category_names)
+        vectors = [name for part in self.vectors for name in vector_names(part.name, part.width)]
+        return (*(part.name for part in self.numbers), *cycles, *self.category_names, *vectors)
 
     def apply(self, frame: Frame, start: int = 0) -> NDArray[np.float32]:
         """Return the rows of a block as numbers; `start` numbers its rows in messages."""
-        out = np.zeros((len(frame), len(self.names_out)))
+        n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
+        out = np.zeros((len(frame), n_plain))
         place = 0
         for number in self.numbers:
             number.apply(frame, start, out[:, place : place + 1])
@@ -231,4 +279,13 @@ class TableParts:
             place += 2
         for category in self.categories:
             category.add(frame, out[:, place:])
-        return out.astype(np.float32)
+        return self._with_vectors(out, frame, start) if self.vectors else out.astype(np.float32)
+
+    def _with_vectors(self, plain: NDArray[Any], frame: Frame, start: int) -> NDArray[np.float32]:
+        rows = np.empty((len(plain), len(self.names_out)), np.float32)
+        place = plain.shape[1]
+        rows[:, :place] = plain
+        for vector in self.vectors:
+            vector.apply(frame, start, rows[:, place : place + vector.width])
+            place += vector.width
+        return rows

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.sources.base import Block
-from dc2.sources.frames import Frame, TableRows
+from dc2.sources.frame_rows import TableRows
+from dc2.sources.frames import Frame
 from dc2.sources.tables import TableSource
 from dc2.tables.parts import TableParts
 

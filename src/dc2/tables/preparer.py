@@ -18,7 +18,7 @@ from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.model_file import SaveMixin, saved_model
 from dc2.sources.base import Block
 from dc2.sources.checks import listed
-from dc2.sources.frames import TableRows
+from dc2.sources.frame_rows import TableRows
 from dc2.sources.tables import TableSource, as_table
 from dc2.tables.decide import decide
 from dc2.tables.parts import TableParts

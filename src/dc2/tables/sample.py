@@ -13,8 +13,9 @@ from dc2 import core
 from dc2.core.reference import hash_at
 from dc2.engines import Engine
 from dc2.sources.base import Block
-from dc2.sources.frames import TableRows
+from dc2.sources.frame_rows import TableRows
 from dc2.sources.tables import TableSource
+from dc2.sources.vectors import vector_matrix
 from dc2.tables.values import Reading, Words, column_values
 
 __all__ = ["SampledColumn", "TableSample", "sample_table"]
@@ -26,11 +27,11 @@ ALL = 2**64 - 1
 
 @dataclass(frozen=True, eq=False)
 class SampledColumn:
-    """The sampled values of a column: numbers (NaN is blank) or texts."""
+    """The sampled values of a column: numbers (NaN is blank), texts, or lists of numbers as rows, in their own type."""
 
     name: str
     reading: Reading
-    values: NDArray[np.float64] | Words
+    values: NDArray[Any] | Words
 
     @property
     def blank(self) -> NDArray[np.bool_]:
@@ -91,6 +92,10 @@ class _Picker:
         frame = block.rows.frame[(rows - block.start).tolist(), :]
         columns: dict[str, tuple[Reading, Any]] = {}
         for name in frame.columns:
+            width = block.rows.vectors.get(name)
+            if width is not None:
+                columns[name] = "vector", vector_matrix(frame.get_column(name), width).copy()
+                continue
             reading, values = column_values(frame.get_column(name))
             columns[name] = reading, _texts(values) if isinstance(values, Words) else values
         return _Part(rows, columns, block.n_rows)

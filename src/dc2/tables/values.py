@@ -19,7 +19,7 @@ __all__ = ["Words", "as_numbers", "column_values", "is_blank", "number_of", "sec
 BLANKS = frozenset({"", "na", "n/a", "null", "nan", "?"})
 """What people write where there is no value, in small letters."""
 
-Reading = Literal["number", "time", "text"]
+Reading = Literal["number", "time", "text", "vector"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,4 +68,6 @@ def _parsed(text: bytes, **options: Any) -> Any:
 def _field(arrow: Any, field: Any, travels: bool) -> Any:
     if travels:  # a text that looks like a date is still a text
         return field.with_type(arrow.string()) if arrow.types.is_timestamp(field.type) else field
+    if arrow.types.is_list(field.type) and arrow.types.is_integer(field.type.value_type):
+        return field.with_type(arrow.list_(arrow.float64()))
     return field.with_type(arrow.float64()) if arrow.types.is_integer(field.type) else field
