@@ -93,7 +93,7 @@ class ClusterRecord:
             and self.similarity.sparse == (self.conquest.spectrum is None)
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
-            and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and self.columns.width == self.signatures.points.shape[1] == self.router.centres.shape[1]
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures
