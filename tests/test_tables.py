@@ -195,13 +195,6 @@ def test_weights_of_rows_go_with_a_table() -> None:
     np.testing.assert_array_equal(model.labels_, fitted(TABLE).labels_)
 
 
-def test_the_recipe_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
-    recipe = page.split("```python\n")[1].split("```")[0]
-    exec(compile(recipe, "docs/tables.md", "exec"), {})
-    assert "city: left out: tells nothing about any other column" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["connect-4.data.gz", "census-income.data.gz"])
 def test_public_tables_go_in_at_the_first_try(name: str, tmp_path: Path) -> None:
