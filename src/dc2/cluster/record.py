@@ -111,6 +111,14 @@ class ClusterRecord:
         """Return something that is known of each signature for each number that the router gives."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
 
+    def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return rows as they were clustered in the units of the data, as far as that can be."""
+        if self.preparer is not None:
+            _, values = self.preparer.in_units(rows)
+            return values
+        scaling = self.router.scaling
+        return rows if scaling is None else np.asarray(scaling.undo(rows))
+
     def without_rows(self) -> ClusterRecord:
         """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
         return replace(self, ids=None, scores=None, rows=None, members=None)
