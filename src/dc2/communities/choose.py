@@ -140,10 +140,6 @@ class Evidence:
             self.crossings[place] = crossing
         return float(self.depths[place]), float(self.crossings[place])
 
-    def depth_of(self, labels: NDArray[np.int32]) -> float:
-        """Return the mean depth of the valleys around the clusters of any partition."""
-        return float(np.clip(self._valleys.of_partition(self._nodes.graph, labels)[0], 0, 1).mean())
-
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
         searches = self._searches()

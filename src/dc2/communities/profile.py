@@ -108,7 +108,8 @@ def make_profile(nodes: Nodes) -> Profile:
         seen |= look(_between(seen))
     places = sorted(seen)
     # Past the largest number clusters fall apart into strays.
-    kept = places[: int(np.argmax([_count(seen[place]) for place in places])) + 1]
+    counts = [_count(seen[place]) for place in places]
+    kept = places[: int(np.flatnonzero(np.array(counts) == max(counts))[-1]) + 1]
     return _profile({place: seen[place] for place in kept}, complete=True)
 
 

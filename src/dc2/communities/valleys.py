@@ -84,6 +84,7 @@ class Valleys:
 
     nodes: NDArray[np.int32]
     volumes: NDArray[np.float64]
+    thread: float
     sparsity: NDArray[np.float64]
     dimension: float
 
@@ -91,14 +92,17 @@ class Valleys:
     def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
-        return cls(nodes, np.maximum(graph.volumes(), 1.0), *sparsity(graph, points, masses))
+        volumes = np.maximum(graph.volumes(), 1.0)
+        return cls(nodes, volumes, ties_of_a_thread(graph), *sparsity(graph, points, masses))
 
     def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
         Depth is a logarithm of density: over the ties that leave a cluster, the mean of how much sparser their ends
         are than the inside of the sparser one of the two clusters. A cluster without ties to others has infinite
-        depth. The share is 1 where as many ties cross as if they had been drawn by chance.
+        depth. Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where
+        fewer leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+        The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
         across = np.flatnonzero(labels[self.nodes] != labels[graph.indices])
@@ -114,7 +118,20 @@ class Valleys:
         summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
         with np.errstate(divide="ignore", invalid="ignore"):
             depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
-        return depths, crossing_ties(graph, labels)
+        left = np.bincount(labels[ends], ties, minlength=n_clusters) / self.thread
+        apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
+        return np.maximum(depths, apart), crossing_ties(graph, labels)
+
+
+def ties_of_a_thread(graph: TieGraph) -> float:
+    """Return how many ties cross where nodes at even steps on a line are cut in two.
+
+    Each row is near m nodes side by side. For every a from 1 to m - 1 one node's rows have a of them before the cut,
+    and tie these to the m - a behind it.
+    """
+    m = graph.near.shape[1]
+    rows_per_node = float(graph.row_weights.sum()) / graph.n_nodes
+    return max(rows_per_node * m * (m * m - 1) / 6, 1.0)
 
 
 def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
