@@ -161,8 +161,8 @@ def projection_for(source: Source) -> SparseProjection | None:
     warnings.warn(
         f"X is sparse and has {source.n_features:,} columns, more than {MOST_COLUMNS:,}: they are reduced to "
         f"{COMPONENTS:,} by a fixed random projection, which the model keeps and uses for new rows. Distances stay "
-        "right within a few percent. Components learned from the rows keep more, where these fit into memory: reduce them "
-        "by sklearn.decomposition.TruncatedSVD first.",
+        "right within a few percent. Where the rows fit into memory, components learned from them keep more: reduce "
+        "them by sklearn.decomposition.TruncatedSVD first.",
         PreparationNote,
         stacklevel=5,
     )
