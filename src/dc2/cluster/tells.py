@@ -126,7 +126,7 @@ class TellsOfClusters:
         scaling = record.router.scaling
         scaled = values if scaling is None else scaling.apply(values)
         xy = placed_rows(
-            scaled.astype(np.float64), values.astype(np.float64), facts.shown_clusters, facts.layouts[0]
+            scaled.astype(np.float64), values.astype(np.float64), facts.drawn_clusters, facts.layouts[0]
         )
         block = Block(0, values)
         columns: dict[str, Any] = {"row": rows, "x": xy[:, 0], "y": xy[:, 1]}
