@@ -251,6 +251,23 @@ def test_a_model_of_other_columns_is_refused(folder: Path, fails: Fails) -> None
     assert "3 features" in fails("predict", "model.dc2", "wide.npy", "-o", "l.npy")
 
 
+@pytest.mark.parametrize("cell", ["word", ""], ids=["words", "blanks"])
+def test_a_table_that_is_prepared_refuses_to_be_scaled_otherwise(cell, fails):
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"x": draw.normal(size=60), "y": draw.normal(size=60), "z": draw.choice(["a", "b"], 60)}
+    )
+    if cell == "":
+        frame = frame.drop(columns="z").mask(draw.random((60, 2)) < 0.1)
+    frame.to_csv("mixed.csv", index=False)
+    for scale in ("standard", "robust"):
+        told = fails("cluster", "mixed.csv", "-k", "2", "-o", "l.npy", "--scale", scale, code=2)
+        assert f"--scale {scale} is for numbers" in told
+    with pytest.raises(SystemExit) as stop:
+        main(["cluster", "mixed.csv", "-k", "2", "-o", "l.npy", "--scale", "none"])
+    assert not stop.value.code
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

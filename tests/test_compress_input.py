@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from dc2 import Compressor, Signatures, as_source
@@ -119,14 +118,6 @@ def test_text_columns_are_named():
 def test_arrays_of_text_are_refused(words):
     with pytest.raises((InputError, InputTypeError), match=r"(?i)numeric|convert"):
         compressor().fit(words)
-
-
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.coo_matrix])
-def test_sparse_matrices_are_refused_with_the_way_out(kind):
-    with pytest.raises(InputTypeError, match=r"sparse.*TruncatedSVD"):
-        compressor().fit(kind(X))
-    with pytest.raises(InputTypeError, match=r"sparse.*TruncatedSVD"):
-        compressor().fit(X).apply(kind(X))
 
 
 @pytest.mark.parametrize(

@@ -150,14 +150,6 @@ def test_what_cannot_be_used_is_refused_at_once(bad, error, message):
         as_source(bad)
 
 
-@pytest.mark.parametrize("layout", ["csr_matrix", "coo_array"])
-def test_sparse_matrices_are_refused_with_the_way_out(layout):
-    import scipy.sparse
-
-    with pytest.raises(InputTypeError, match=r"sparse.*TruncatedSVD"):
-        as_source(getattr(scipy.sparse, layout)(np.eye(3)))
-
-
 def test_numbers_kept_as_objects_are_numbers():
     X = np.array([[1, 2.5], [3, 4]], dtype=object)
     np.testing.assert_array_equal(rows_of(as_source(X), 100), X.astype(float))

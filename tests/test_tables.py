@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import dc2
 from dc2 import DC2Clustering, TablePreparer
 from dc2.errors import InputError, InputTypeError, MissingValuesError, ParameterError, PreparationNote
+from dc2.facts import Facts
 from table_data import customers
 
 TABLE, GROUPS = customers(6_000)
@@ -195,13 +196,6 @@ def test_weights_of_rows_go_with_a_table() -> None:
     np.testing.assert_array_equal(model.labels_, fitted(TABLE).labels_)
 
 
-def test_the_recipe_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
-    recipe = page.split("```python\n")[1].split("```")[0]
-    exec(compile(recipe, "docs/tables.md", "exec"), {})
-    assert "city: left out: tells nothing about any other column" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["connect-4.data.gz", "census-income.data.gz"])
 def test_public_tables_go_in_at_the_first_try(name: str, tmp_path: Path) -> None:
@@ -213,3 +207,36 @@ def test_public_tables_go_in_at_the_first_try(name: str, tmp_path: Path) -> None
     with pytest.warns(PreparationNote):
         model = DC2Clustering(3, random_state=0).fit(pd.read_csv(rows, header=None).add_prefix("x"))
     assert model.n_clusters_ == 3
+
+
+def test_what_is_told_is_in_the_units_of_the_table(tmp_path: Path) -> None:
+    table, _ = customers(3000)
+    model = fitted(table)
+    facts = Facts.of(model)
+    means = facts.profile.means[:, facts.profile.names.index("age")]
+    assert np.allclose(np.sort(means), [25, 35, 40, 55, 68], atol=2)
+    shares = facts.profile.means[:, facts.profile.names.index("plan=gold")]
+    assert 0.6 < shares.max() < 0.9
+    ages = model.representatives_[:, 0]
+    assert ((ages > 15) & (ages < 80)).all()
+    page = model.report(tmp_path / "report.html").read_text("utf-8")
+    assert "What was done with the columns" in page
+    assert "heavily skewed" in page
+    assert "customer (text with many distinct values" in page
+
+
+def test_units_of_the_table_are_what_preparing_undoes(preparer: TablePreparer) -> None:
+    names, values = preparer.in_units(preparer.transform(TABLE))
+    for name in ("age", "income", "visits", "basket"):
+        there = TABLE[name].notna()
+        np.testing.assert_allclose(values[there, names.index(name)], TABLE[name][there], rtol=2e-3, atol=0.05)
+    np.testing.assert_allclose(values[:, names.index("plan=gold")], TABLE["plan"] == "gold")
+
+
+def test_points_in_time_are_told_as_years() -> None:
+    days = pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"] * 20)
+    table = pd.DataFrame({"when": days, "n": [1.0, 5, 9] * 20 + np.random.default_rng(0).normal(size=60)})
+    preparer = TablePreparer().fit(table)
+    names, values = preparer.in_units(preparer.transform(table))
+    assert "when (year)" in names
+    np.testing.assert_allclose(values[:3, names.index("when (year)")], [2020, 2021, 2022], atol=0.01)

@@ -68,7 +68,7 @@ class ClusterOptions:
         ),
     ] = False
     label_column: options.LabelColumn = "label"
-    scale: options.ScaleOption = options.Scale.standard
+    scale: options.ScaleOption = None
     metric: options.MetricOption = options.Metric.euclidean
     noise: Annotated[
         float,

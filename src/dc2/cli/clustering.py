@@ -13,7 +13,7 @@ from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
 from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
-from dc2.cli.options import Similarity, category_names
+from dc2.cli.options import Scale, Similarity, category_names, scale_of_numbers
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
@@ -79,6 +79,11 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
             return configured(wanted, progress, None).fit(source.as_numbers())
         except MissingValuesError:
             pass  # which only who reads the rows can know
+    if wanted.scale not in (None, Scale.none):
+        raise typer.BadParameter(
+            f"--scale {wanted.scale.value} is for numbers, but the table has words or blanks, and preparing it scales "
+            "its columns. Leave --scale out, or give --raw and a table of numbers."
+        )
     return configured(wanted, progress, TablePreparer(categories)).fit(source)
 
 
@@ -90,7 +95,7 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: TablePrepare
         wanted.clusters,
         n_signatures=n_signatures,
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "ties",
-        scale=wanted.scale.parameter if prepare is None else None,  # type: ignore[arg-type]
+        scale=scale_of_numbers(wanted.scale) if prepare is None else None,  # type: ignore[arg-type]
         prepare=prepare,
         metric=wanted.metric.value,
         noise=wanted.noise,

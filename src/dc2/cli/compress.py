@@ -35,7 +35,7 @@ class CompressOptions:
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     weight: options.Weight = None
-    scale: options.ScaleOption = options.Scale.standard
+    scale: options.ScaleOption = None
     metric: options.MetricOption = options.Metric.euclidean
     signatures: options.Signatures = 1000
     jobs: options.Jobs = None

@@ -10,6 +10,7 @@ import typer
 from dc2.cli import summary
 from dc2.cli.compress import CompressOptions
 from dc2.cli.failures import writing
+from dc2.cli.options import scale_of_numbers
 from dc2.cli.outputs import check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
@@ -60,7 +61,7 @@ def fitted(wanted: CompressOptions, source: Source, progress: Progress) -> Compr
     """Return the compressor that the options ask for, fitted."""
     return Compressor(
         wanted.signatures,
-        scale=wanted.scale.parameter,  # type: ignore[arg-type]
+        scale=scale_of_numbers(wanted.scale),  # type: ignore[arg-type]
         metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,

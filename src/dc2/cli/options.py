@@ -35,6 +35,7 @@ __all__ = [
     "Weight",
     "category_names",
     "number_or_auto",
+    "scale_of_numbers",
     "signatures_or_auto",
     "split_names",
 ]
@@ -54,6 +55,11 @@ class Scale(StrEnum):
     def parameter(self) -> str | None:
         """The estimator's parameter."""
         return None if self is Scale.none else self.value
+
+
+def scale_of_numbers(given: Scale | None) -> str | None:
+    """Return how numbers are scaled, which is by standard if nobody says."""
+    return (Scale.standard if given is None else given).parameter
 
 
 class Metric(StrEnum):
@@ -138,12 +144,13 @@ LabelColumn = Annotated[
     str, typer.Option("--label-column", metavar="NAME", help="Name of the column of labels.")
 ]
 ScaleOption = Annotated[
-    Scale,
+    Scale | None,
     typer.Option(
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "none. It is saved with the model. Tables with words or blanks are scaled as they are prepared.",
+        "none. It is saved with the model. If not given: standard; but tables with words or blanks are scaled as they "
+        "are prepared, and cannot be scaled otherwise.",
     ),
 ]
 MetricOption = Annotated[

@@ -316,6 +316,7 @@ class SignatureClusterer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags

@@ -41,8 +41,8 @@ class FittedAttributes:
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of the signatures: those of the rows, or what a table was prepared to."""
-        return self._fitted().columns.names
+        """Names of the columns of the signatures: those of the rows, or what these were reduced or prepared to."""
+        return self._fitted().columns.names_out
 
     @property
     def preparer_(self) -> TablePreparer:

@@ -93,7 +93,7 @@ class ClusterRecord:
             and self.similarity.sparse == (self.conquest.spectrum is None)
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
-            and self.columns.n_features == self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and self.columns.width == self.signatures.points.shape[1] == self.router.centres.shape[1]
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures
@@ -110,6 +110,14 @@ class ClusterRecord:
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
         """Return something that is known of each signature for each number that the router gives."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
+
+    def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return rows as they were clustered in the units of the data, as far as that can be."""
+        if self.preparer is not None:
+            _, values = self.preparer.in_units(rows)
+            return values
+        scaling = self.router.scaling
+        return rows if scaling is None else np.asarray(scaling.undo(rows))
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""

@@ -87,7 +87,7 @@ class TellsOfClusters:
         members = record.signatures.points if record.members is None else record.members
         return self._once(
             "representatives",
-            lambda: representatives(self._facts().clusters, members, record.router.scaling),
+            lambda: representatives(self._facts().clusters, members, record.in_units),
         )
 
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:

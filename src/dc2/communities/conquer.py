@@ -12,8 +12,9 @@ from dc2.communities.choose import BAR, Candidate, Evidence, candidates, cleares
 from dc2.communities.exact import exactly, merged
 from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
-from dc2.communities.profile import Nodes, Profile, crossing_ties, make_profile, profile_around
+from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
 from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.valleys import crossing_ties
 from dc2.communities.wish import Wish
 
 LAYER_AGREEMENT = 0.9

@@ -8,7 +8,6 @@ ROWS_AS_NODES = 16_384
 NUMBERS_AS_NODES = 1 << 23
 SIGNATURES_PER_CLUSTER = 10
 FEWEST_SIGNATURES = 1000
-MOST_SIGNATURES = 16_000
 COMPRESSED_TIES = 5
 
 
@@ -50,17 +49,18 @@ def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> i
     """Return how many signatures to make, or None where the distinct rows are the nodes.
 
     Rows themselves are the best nodes, up to 16,384 of them with 8 million numbers at most. Beyond, signatures grow
-    with the cube root of rows, and there are at least ten for each cluster asked for.
+    with the logarithm of rows and, slowly, with columns, and there are at least ten for each cluster asked for. So
+    hundreds of clusters can be told apart, and a fit takes at most half as long again as with 1000 signatures.
 
     Examples
     --------
     >>> signatures_for(10_000, 16, None) is None
     True
     >>> signatures_for(300_000, 16, None), signatures_for(300_000, 16, 1000)
-    (4284, 10000)
+    (3908, 10000)
     """
     wanted = SIGNATURES_PER_CLUSTER * (n_clusters or 1)
     if n_distinct <= rows_as_nodes(n_columns):
         return None
-    grown = min(max(round(64 * math.pow(n_distinct, 1 / 3)), FEWEST_SIGNATURES), MOST_SIGNATURES)
+    grown = round(600 * math.log10(n_distinct) * math.pow(n_columns, 1 / 16))
     return min(max(grown, wanted), n_distinct)

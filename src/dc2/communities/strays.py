@@ -62,7 +62,7 @@ def join_strays(
     if kept.all():
         return labels
     home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    between = community_ties(graph, labels, len(sizes))
+    between = _ties_of(graph, np.flatnonzero(~kept[labels]), labels, len(sizes))
     while True:
         strays = np.flatnonzero(home < 0)
         joined = _most_tied(between, strays, home)
@@ -78,6 +78,15 @@ def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: in
     ends = np.repeat(labels, np.diff(graph.indptr))
     shape = (n_communities, n_communities)
     return coo_array((graph.weights, (ends, labels[graph.indices])), shape=shape).tocsr()
+
+
+def _ties_of(
+    graph: TieGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
+) -> csr_array:
+    """Return the summed ties of some nodes, from their communities to all."""
+    rows = graph.matrix()[nodes].tocoo()
+    shape = (n_communities, n_communities)
+    return coo_array((rows.data, (labels[nodes[rows.row]], labels[rows.col])), shape=shape).tocsr()
 
 
 def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2 import core
 from dc2.communities.graph import TieGraph
 
 _BLOCK = 1 << 22  # numbers held at once while distances are taken
@@ -120,7 +119,7 @@ class Valleys:
             depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
         left = np.bincount(labels[ends], ties, minlength=n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
-        return np.maximum(depths, apart), crossing_ties(graph, labels)
+        return np.maximum(depths, apart), _share(float(ties.sum()), labels, self.volumes)
 
 
 def ties_of_a_thread(graph: TieGraph) -> float:
@@ -131,12 +130,16 @@ def ties_of_a_thread(graph: TieGraph) -> float:
     """
     m = graph.near.shape[1]
     rows_per_node = float(graph.row_weights.sum()) / graph.n_nodes
-    return max(rows_per_node * m * (m * m - 1) / 6, 1.0)
+    return max(float(rows_per_node * m * (m * m - 1) / 6), 1.0)
 
 
 def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
     """Return the share of ties that cross between clusters; 1 is what ties drawn by chance would have."""
-    rows = (graph.indptr, graph.indices, graph.weights, labels)
-    kept, beyond_chance = core.modularity(*rows, 0.0), core.modularity(*rows, 1.0)
-    by_chance = 1.0 - (kept - beyond_chance)
-    return (1.0 - kept) / by_chance if by_chance > 0 else 0.0
+    across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
+    return _share(float(graph.weights[across].sum()), labels, graph.volumes())
+
+
+def _share(crossing: float, labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:
+    total = float(volumes.sum())
+    by_chance = 1.0 - float(((np.bincount(labels, volumes) / max(total, 1.0)) ** 2).sum())
+    return crossing / total / by_chance if by_chance > 0 and total > 0 else 0.0

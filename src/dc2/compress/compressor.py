@@ -45,7 +45,7 @@ class CompressorRecord:
 
     def check(self) -> None:
         """Raise if there is nothing, or not in these columns; called when a record was read from a model file."""
-        width = self.columns.n_features
+        width = self.columns.width
         if self.compression is None or self.compression.signatures.points.shape[1] != width:
             raise InputError("the parts of a CompressorRecord do not fit together.")
 
@@ -264,6 +264,15 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         check_is_fitted(self)
         return in_container(self.look_up(X, self.signatures_.points), X, self)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: those of the rows, or what these were reduced to."""
+        check_is_fitted(self)
+        projection = self._record.columns.projection
+        if projection is not None:
+            return np.array(projection.names_out, dtype=object)
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        return names
+
     def look_up(self, X: Any, table: NDArray[Any] | None) -> Any:
         """Return for each row the line of a table that belongs to its signature, or, without a table, its number.
 
@@ -315,6 +324,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from dc2.errors import InputError, InputTypeError
 from dc2.estimators.frames import KINDS, kind_of_frame
+from dc2.estimators.projection import ProjectedSource, SparseProjection, projection_for
 from dc2.foreign import lies_on_cuda
 from dc2.model_file import saved_record
 from dc2.sources.base import Source
@@ -37,11 +38,14 @@ class Columns:
         What they are called, where they have names.
     frame : {"pandas", "polars", "pyarrow"} or None
         The kind of data frame that they came in.
+    projection : SparseProjection or None
+        How sparse rows with very many columns are reduced.
     """
 
     n_features: int
     names: tuple[str, ...] | None = None
     frame: str | None = None
+    projection: SparseProjection | None = None
 
     def check(self) -> None:
         """Raise if number and names do not fit together; called when read from a model file."""
@@ -49,6 +53,7 @@ class Columns:
         if (
             type(self.n_features) is not int
             or self.frame not in (None, *KINDS)
+            or (self.projection is not None and self.projection.n_features != self.n_features)
             or not (
                 names is None
                 or (
@@ -59,6 +64,16 @@ class Columns:
             )
         ):
             raise InputError("the parts of Columns do not fit together.")
+
+    @property
+    def width(self) -> int:
+        """Columns of the rows that are worked on."""
+        return self.n_features if self.projection is None else self.projection.n_components
+
+    @property
+    def names_out(self) -> tuple[str, ...] | None:
+        """Names of the columns of the rows that are worked on, where they have any."""
+        return self.names if self.projection is None else self.projection.names_out
 
     @property
     def feature_names_in(self) -> NDArray[np.object_]:
@@ -106,6 +121,9 @@ def fitted_source(X: Any, sample_weight: Any = None, owner: str = "model") -> tu
         The class that asks, for messages.
     """
     source = as_source(X, sample_weight=sample_weight)
+    projection = projection_for(source)
+    if projection is not None:
+        return ProjectedSource(source, projection), Columns(source.n_features, projection=projection)
     if not _scikit_learn_sees(X, source):
         return source, Columns(source.n_features, source.feature_names, kind_of_frame(X))
     seen = _probe(owner)
@@ -131,6 +149,8 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
     extra : sequence of str
         Columns that travel along.
     """
+    if isinstance(X, ProjectedSource) and X.projection == fitted.projection:
+        return X
     if isinstance(X, Source):
         if extra:
             raise InputTypeError(
@@ -150,7 +170,7 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
         raise InputError(
             f"X has {source.n_features} features, but {owner} is expecting {fitted.n_features} features as input."
         )
-    return source
+    return source if fitted.projection is None else ProjectedSource(source, fitted.projection)
 
 
 def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:

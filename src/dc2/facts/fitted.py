@@ -69,7 +69,9 @@ class FittedClusters:
         signatures = model.signatures_
         points = signatures.points.astype(np.float64)
         scaling = model.router_.scaling
-        names = model.column_names
+        names, values = model.column_names, points if scaling is None else scaling.undo(points)
+        if hasattr(model, "preparer_"):
+            names, values = model.preparer_.in_units(points)
         weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
         labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
         n_clusters = int(labels.max()) + 1
@@ -78,7 +80,7 @@ class FittedClusters:
             weights = np.where(labels < 0, weights, weights - noise)
         return cls(
             points=points,
-            values=points if scaling is None else scaling.undo(points),
+            values=values,
             weights=weights,
             spread=signatures.spread,
             labels=labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from dc2.facts.fitted import FittedClusters
 __all__ = ["representatives"]
 
 
-def representatives(clusters: FittedClusters, members: NDArray[Any], scaling: Any) -> NDArray[np.float64]:
+def representatives(
+    clusters: FittedClusters,
+    members: NDArray[Any],
+    in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
     """Return one of the members of each cluster, in the units of the data, of shape (n_clusters, n_features).
 
     Parameters
@@ -20,8 +25,8 @@ def representatives(clusters: FittedClusters, members: NDArray[Any], scaling: An
     clusters : FittedClusters
     members : ndarray of shape (n_signatures, n_features)
         A row for each signature, or the signature itself where there is none, as it was clustered.
-    scaling : Scaling or None
-        What was done to rows before they were clustered.
+    in_units : callable
+        Undoes what was done to rows before they were clustered.
     """
     inside = clusters.in_clusters
     labels = clusters.labels[inside]
@@ -32,5 +37,5 @@ def representatives(clusters: FittedClusters, members: NDArray[Any], scaling: An
     found, first = np.unique(labels[order], return_index=True)
     rows = members[inside[order[first]]].astype(np.float64)
     chosen = np.full((clusters.n_clusters, members.shape[1]), np.nan)
-    chosen[found] = rows if scaling is None else scaling.undo(rows)
+    chosen[found] = in_units(rows)
     return chosen

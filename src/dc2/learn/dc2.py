@@ -227,6 +227,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         own = get_tags(self.estimator)
         tags.estimator_type = own.estimator_type
         tags.target_tags = own.target_tags

@@ -15,6 +15,7 @@ from dc2.report.page import page, write_page
 from dc2.report.sections import (
     choices,
     overview,
+    preparation,
     profile,
     quality,
     resolutions,
@@ -40,8 +41,8 @@ def write_report(
     """Write what a model found to an HTML file, and return its path.
 
     The page shows cluster sizes, a map of the signatures, what sets each cluster apart, how well they hold together,
-    the similarity matrix, how their number was found, times and settings. Where communities made the clusters a slider
-    shows other numbers of them. It opens in any browser without a network.
+    the similarity matrix, how their number was found, what was done with columns, times and settings. Where communities
+    made the clusters a slider shows other numbers of them. It opens in any browser without a network.
 
     Parameters
     ----------
@@ -95,6 +96,7 @@ def cluster_page(facts: Facts, title: str | None = None, source_description: str
         resolutions.section(facts),
         spectrum.section(facts),
         choices.section(facts),
+        preparation.section(facts),
         timings.section(facts),
         settings.section(facts),
     ]

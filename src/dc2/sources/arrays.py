@@ -15,7 +15,7 @@ from dc2.sources.base import Block, StridedRows
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 
-__all__ = ["ArrayLayout", "ArraySource", "check_numeric_array"]
+__all__ = ["ArrayLayout", "ArraySource", "check_numeric_array", "chosen_columns"]
 
 
 class ArraySource(StreamSource[NDArray[Any]]):
@@ -27,7 +27,7 @@ class ArraySource(StreamSource[NDArray[Any]]):
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        Numbers. Anything NumPy can view as an array; sparse matrices, text and complex numbers are refused.
+        Numbers. Anything NumPy can view as an array; text and complex numbers are refused.
     columns : sequence of int, optional
         The columns to use, in this order; all by default.
     drop : sequence of int, optional
@@ -58,7 +58,7 @@ class ArrayLayout:
         self, first: NDArray[Any], columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
     ) -> None:
         self._width = first.shape[1]
-        self._columns = _chosen(self._width, columns, drop)
+        self._columns = chosen_columns(self._width, columns, drop)
         self.n_features: int = self._width if self._columns is None else len(self._columns)
         self.width: int = self.n_features
         self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
@@ -109,8 +109,8 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
     """
     if issparse(X):
         raise InputTypeError(
-            "X is a sparse matrix, and sparse data is not supported: projections need dense rows. Reduce it "
-            "first with sklearn.decomposition.TruncatedSVD, or pass X.toarray() if that fits into memory."
+            "X is a sparse matrix where an array is needed. Sparse rows are taken whole, as X of fit or predict; the "
+            "blocks of a callable are dense: give X.toarray(), or reduce them by sklearn.decomposition.TruncatedSVD."
         )
     if isinstance(X, np.ma.MaskedArray) and np.any(X.mask):
         raise InputError(
@@ -134,7 +134,7 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
     return checked
 
 
-def _chosen(width: int, columns: Sequence[int] | None, drop: Sequence[int] | None) -> list[int] | None:
+def chosen_columns(width: int, columns: Sequence[int] | None, drop: Sequence[int] | None) -> list[int] | None:
     """Return the indices of the chosen columns, or None for all of them."""
     for name, chosen in (("columns", columns), ("drop", drop)):
         for column in chosen or ():

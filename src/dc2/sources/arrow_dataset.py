@@ -12,7 +12,6 @@ from dc2.sources.found import import_pyarrow
 from dc2.sources.frames import FrameLayout
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
-from dc2.sources.vectors import with_widths
 
 __all__ = ["dataset_source", "is_dataset"]
 
@@ -41,11 +40,17 @@ def dataset_source(
         As for `dc2.sources.frames.FrameLayout`.
     """
     arrow = import_pyarrow()
-    schema = with_widths(
-        nw.from_native(dataset.schema.empty_table()).schema,
-        lambda names: nw.from_native(dataset.head(1, columns=list(names))),
+    schema = nw.from_native(dataset.schema.empty_table()).schema
+    layout = FrameLayout(
+        schema,
+        columns,
+        drop,
+        weight,
+        extra,
+        "the dataset",
+        mixed=mixed,
+        first_rows=lambda names: nw.from_native(dataset.head(1, columns=list(names))),
     )
-    layout = FrameLayout(schema, columns, drop, weight, extra, "the dataset", mixed=mixed)
     unchanged = Unchanged()
 
     def frames(rows: int) -> Iterator[Any]:

@@ -20,7 +20,6 @@ from dc2.sources.frames import FrameLayout
 from dc2.sources.paths import find_files
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
-from dc2.sources.vectors import with_widths
 
 __all__ = ["FilePart", "FileSource", "file_source"]
 
@@ -89,9 +88,8 @@ def _table_source(
         schema, rows = _described(file, texts)
         schemas.append(schema)
         types = nw.from_native(schema.empty_table()).schema
-        layout = layout or layout_of(
-            with_widths(types, partial(_first_rows, files, schema)), where=repr(file.path)
-        )
+        first_rows = partial(_first_rows, files, schema)
+        layout = layout or layout_of(types, where=repr(file.path), first_rows=first_rows)
         layout.check_columns(types, repr(file.path))
         layout.widen(types)
         n_rows = None if n_rows is None or rows is None else n_rows + rows

@@ -19,10 +19,12 @@ from dc2.sources.once import kept_table
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 from dc2.sources.vectors import (
+    FirstRows,
     check_vectors,
     holds_numbers,
     inner_of,
     may_be_vectors,
+    no_rows,
     vector_matrix,
     vector_names,
     whole_columns,
@@ -81,8 +83,7 @@ class FrameSource(StreamSource[Frame]):
         *,
         mixed: bool = False,
     ) -> None:
-        schema = with_widths(frame.schema, frame.select)
-        layout = FrameLayout(schema, columns, drop, weight, extra, mixed=mixed)
+        layout = FrameLayout(frame.schema, columns, drop, weight, extra, mixed=mixed, first_rows=frame.select)
         layout.check_values(frame)
         super().__init__(layout, lambda rows: iter([frame]), len(frame), in_memory=True)
         if not named:
@@ -95,7 +96,7 @@ class FrameLayout:
     Parameters
     ----------
     schema : mapping of column names to narwhals dtypes
-        The columns of the first frame, where lists of numbers have a length (`dc2.sources.vectors.with_widths`).
+        The columns of the first frame.
     columns : sequence of str, optional
         The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`. A column
         of lists is meant by its name, or by those of its numbers: ``vec[0]``, ``vec[1]``, ...
@@ -110,6 +111,8 @@ class FrameLayout:
     mixed : bool, default=False
         Whether features may be of any type and have blanks. Blocks then hold frames, which `dc2.TablePreparer` turns
         into numbers.
+    first_rows : callable, optional
+        As for `dc2.sources.vectors.with_widths`: how long lists of numbers are shows there.
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class FrameLayout:
         where: str = "X",
         *,
         mixed: bool = False,
+        first_rows: FirstRows = no_rows,
     ) -> None:
         self.mixed = mixed
         self._weight = weight
@@ -131,10 +135,10 @@ class FrameLayout:
         columns = columns if columns is None else whole_columns(columns, schema)
         _check_present(schema, [*(columns or ()), *others], where)
         names = [name for name in schema if name not in others] if columns is None else list(columns)
-        self._schema = dict(schema)
         self._names = names
-        _check_numeric(schema, self.number_columns, where)
-        widths = {name: width_of(schema[name]) for name in names}
+        self._schema = self._with_widths(schema, first_rows)
+        _check_numeric(self._schema, self.number_columns, where)
+        widths = {name: width_of(self._schema[name]) for name in names}
         self.vectors: dict[str, int] = {name: width for name, width in widths.items() if width is not None}
         features = [
             vector_names(name, self.vectors[name]) if name in self.vectors else [name] for name in names
@@ -142,7 +146,7 @@ class FrameLayout:
         self.width: int = sum(len(own) for own in features)
         self.feature_names: tuple[str, ...] | None = tuple(names if mixed else chain.from_iterable(features))
         self.n_features: int = len(self.feature_names)
-        self.dtype: np.dtype[Any] = np.dtype(np.float64) if mixed else _promoted(schema, names)
+        self.dtype: np.dtype[Any] = np.dtype(np.float64) if mixed else _promoted(self._schema, names)
 
     @property
     def number_columns(self) -> list[str]:
@@ -158,6 +162,11 @@ class FrameLayout:
     def is_numeric(self) -> bool:
         """Whether every feature is a number or a boolean, or a list of these."""
         return all(is_numeric(self._schema[name]) for name in self._names)
+
+    def _with_widths(self, schema: Schema, first_rows: FirstRows) -> dict[str, Any]:
+        """Return a schema in which the features that are lists of numbers have a length; others stay what they are."""
+        features = {name: schema[name] for name in self._names if name in schema}
+        return {**schema, **with_widths(features, first_rows)}
 
     def check_values(self, frame: Frame, where: str = "X", start: int = 0) -> None:
         """Raise if numbers are missing, or lists do not have their length; `start` numbers the rows."""
@@ -202,7 +211,7 @@ class FrameLayout:
         frame = as_frame(piece)
         if frame is None:
             raise InputTypeError(f"{where} is {type(piece).__name__}, but the first is a data frame.")
-        schema = with_widths(frame.schema, frame.select)
+        schema = self._with_widths(frame.schema, frame.select)
         self.check_columns(schema, where)
         self.check_dtype(schema, where)
         self.check_values(frame, where, start)

@@ -13,7 +13,6 @@ from dc2.sources.base import Source
 from dc2.sources.frames import FrameLayout, as_frame
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
-from dc2.sources.vectors import with_widths
 
 __all__ = ["callable_source"]
 
@@ -52,7 +51,7 @@ def callable_source(
     if frame is None:
         return _array_source(opened, check_numeric_array(first), columns, drop, weight, extra)
     layout = FrameLayout(
-        with_widths(frame.schema, frame.select), columns, drop, weight, extra, "the first block"
+        frame.schema, columns, drop, weight, extra, "the first block", first_rows=frame.select
     )
     unchanged = Unchanged()
 

@@ -43,7 +43,8 @@ def find_files(
     ----------
     paths : path or sequence of paths
         Files, globs (``**`` goes down folders), folders (all data files below them, but those whose name begins
-        with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``. Globs and folders do not
+        with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``, also those that fsspec
+        knows (``https://``, ``memory://``, ``az://``, ...) where it is installed. Globs and folders do not
         follow links to folders below them, which may lead in a circle, and name each file once.
     csv : CsvOptions, optional
         How text files are to be read.
@@ -98,9 +99,10 @@ def _find_remote(address: str) -> tuple[Any, list[str]]:
     fs = import_pyarrow("fs")
     arrow = import_pyarrow()
     try:
-        filesystem, path = fs.FileSystem.from_uri(address)
+        filesystem, path = _filesystem_of(address)
         if glob.has_magic(path):
-            paths = _match_remote(fs, filesystem, path)
+            handler = getattr(filesystem, "handler", None)  # of fsspec, whose paths may be addresses
+            paths = _match_remote(fs, filesystem, path) if handler is None else sorted(handler.fs.glob(path))
         else:
             info = filesystem.get_file_info(path)
             if info.type == fs.FileType.Directory:
@@ -113,6 +115,30 @@ def _find_remote(address: str) -> tuple[Any, list[str]]:
     if not paths:
         raise SourceError(f"No file matches {address!r}.")
     return filesystem, paths
+
+
+def _filesystem_of(address: str) -> tuple[Any, str]:
+    """Return who reads an address, and its path there: pyarrow where it can, else whoever fsspec knows."""
+    fs = import_pyarrow("fs")
+    try:
+        known: tuple[Any, str] = fs.FileSystem.from_uri(address)
+        return known
+    except import_pyarrow().lib.ArrowInvalid:
+        try:
+            from fsspec.core import url_to_fs
+        except ModuleNotFoundError as error:
+            raise SourceError(
+                f"Arrow does not know addresses such as {address!r}; fsspec may, but is not installed: pip install "
+                "fsspec"
+            ) from error
+    try:
+        filesystem, path = url_to_fs(address)
+    except (
+        ImportError,
+        ValueError,
+    ) as error:  # of a protocol that is unknown, or whose package is not installed
+        raise SourceError(f"Cannot look up {address!r}: {error}") from error
+    return fs.PyFileSystem(fs.FSSpecHandler(filesystem)), path
 
 
 def _match_remote(fs: Any, filesystem: Any, pattern: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scipy.sparse import issparse
+
 from dc2.errors import InputTypeError, ParameterError
 from dc2.foreign import maker_for
 from dc2.sources.arrays import ArraySource
@@ -15,6 +17,7 @@ from dc2.sources.formats import CsvOptions
 from dc2.sources.frames import FrameSource, as_frame, has_text_names
 from dc2.sources.iterators import callable_source
 from dc2.sources.paths import is_path
+from dc2.sources.sparse import SparseSource
 from dc2.sources.weights import WeightedSource
 
 __all__ = ["as_source"]
@@ -34,11 +37,11 @@ def as_source(
     Parameters
     ----------
     data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
-        Arrays and memory maps; pandas, polars and pyarrow tables; paths, globs, folders and addresses of Parquet,
-        Arrow, CSV, TSV, JSON lines (these also packed, .gz or .zst) and .npy files; a pyarrow.dataset; a callable
-        that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB relations and whatever else
-        speaks the Arrow stream interface are read once, and kept in a temporary file where they are large. A Source
-        is returned as it is.
+        Arrays and memory maps; SciPy's sparse matrices; pandas, polars and pyarrow tables; paths, globs, folders and
+        addresses of Parquet, Arrow, CSV, TSV, JSON lines (these also packed, .gz or .zst) and .npy files; a
+        pyarrow.dataset; a callable that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB
+        relations and whatever else speaks the Arrow stream interface are read once, and kept in a temporary file
+        where they are large. A Source is returned as it is.
     columns : sequence of str or int, optional
         The features, in this order: names, or indices where columns have no names. By default all columns but
         those named by the other parameters.
@@ -100,7 +103,7 @@ def _source(
             f"X is an array without column names, so {weight or extra!r} cannot be taken from it. Give "
             "sample_weight as an array, or X as a data frame."
         )
-    return ArraySource(data, columns, drop)
+    return SparseSource(data, columns, drop) if issparse(data) else ArraySource(data, columns, drop)
 
 
 def _as_list(names: Any) -> list[Any] | None:

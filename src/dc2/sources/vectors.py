@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from dc2.errors import InputError
 
 __all__ = [
+    "FirstRows",
     "check_vectors",
     "holds_numbers",
     "inner_of",
     "may_be_vectors",
+    "no_rows",
     "vector_matrix",
     "vector_names",
     "whole_columns",
@@ -25,6 +27,7 @@ __all__ = [
     "with_widths",
 ]
 
+FirstRows = Callable[[Sequence[str]], nw.DataFrame[Any] | None]
 ELEMENT = re.compile(r"(.*)\[\d+\]", re.DOTALL)
 
 
@@ -61,9 +64,11 @@ def may_be_vectors(dtype: Any) -> bool:
     )
 
 
-def with_widths(
-    schema: Mapping[str, Any], first_rows: Callable[[Sequence[str]], nw.DataFrame[Any] | None]
-) -> dict[str, Any]:
+def no_rows(names: Sequence[str]) -> None:
+    """Return no rows, where there are none to be looked at."""
+
+
+def with_widths(schema: Mapping[str, Any], first_rows: FirstRows) -> dict[str, Any]:
     """Return a schema in which lists of numbers have a length: that of the first one there is.
 
     Objects that are lists of numbers have a type too: the widest of those there are.
@@ -72,8 +77,8 @@ def with_widths(
     ----------
     schema : mapping of column names to narwhals dtypes
     first_rows : callable
-        Takes the names of columns and returns a frame with the first rows of these, or of some of them; None where
-        there are no rows. It is called only if the schema does not tell.
+        Takes the names of columns and returns a frame with the first rows of these; None where there are no rows. It
+        is called only if the schema does not tell.
 
     Examples
     --------

@@ -36,6 +36,7 @@ class WeightedSource:
         self.n_rows: int = len(self._weights)
         self.dtype: np.dtype[Any] = source.dtype
         self.in_memory: bool = source.in_memory
+        self.is_sparse: bool = getattr(source, "is_sparse", False)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass over the source, with weights."""

@@ -71,7 +71,7 @@ def decide(sample: TableSample, categories: tuple[str, ...] = ()) -> TableParts:
     _leave_out_what_tells_nothing(choice, set(categories))
     if not (choice.numbers or choice.times or choice.categories or choice.vectors):
         raise InputError(
-            "no column of the table is of use: "
+            f"no column of the table is of use (n_samples={sample.n_rows}): "
             + "; ".join(f"{name!r} is {words}" for name, words in choice.said.items())
             + ". Choose columns yourself, or take some as categories."
         )

@@ -24,6 +24,7 @@ from dc2.tables.decide import decide
 from dc2.tables.parts import TableParts
 from dc2.tables.prepared import PreparedSource
 from dc2.tables.sample import sample_table
+from dc2.tables.units import in_units, names_in_units
 
 __all__ = ["TablePreparer", "fitted_preparer"]
 
@@ -176,6 +177,17 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
             for part in parts:
                 counts[part.name] += int((part.codes(block.rows.frame) == len(part.levels)).sum())
         return {name: count for name, count in counts.items() if count}
+
+    def in_units(self, rows: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return prepared rows, or means of them, in the units of the table, and the names of their columns.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_out)
+            As `transform` gives them.
+        """
+        check_is_fitted(self)
+        return names_in_units(self._record), in_units(self._record, rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of numbers."""

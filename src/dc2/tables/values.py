@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError
+from dc2.errors import InputError, InputTypeError
 from dc2.sources.checks import listed
 from dc2.sources.frames import Frame, is_numeric
 
@@ -96,7 +96,15 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
         return "time", _floats(column.dt.timestamp("ms")) / 1000.0
     if dtype == nw.Duration:
         return "number", _floats(column.dt.total_milliseconds()) / 1000.0
-    return "text", Words.of_series(column)
+    if column.implementation.is_pandas() and getattr(column.to_native().dtype, "kind", "") == "c":
+        raise InputError(f"Complex data not supported: column {column.name!r} holds complex numbers.")
+    try:
+        return "text", Words.of_series(column)
+    except TypeError as error:  # of lists, structures and other values that cannot be told apart
+        raise InputTypeError(
+            f"column {column.name!r} ({dtype}) holds values that are neither numbers nor texts nor dates: {error}. "
+            "Leave it out: TablePreparer(drop=...), on the command line --drop."
+        ) from error
 
 
 def as_numbers(

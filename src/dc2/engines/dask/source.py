@@ -24,7 +24,6 @@ from dc2.sources.arrays import ArrayLayout, check_numeric_array
 from dc2.sources.base import Block, rows_per_block
 from dc2.sources.checks import check_weights
 from dc2.sources.frames import FrameLayout, as_frame, has_text_names
-from dc2.sources.vectors import whole_columns, with_widths
 
 __all__ = ["DaskSource", "dask_source"]
 
@@ -185,10 +184,14 @@ def dask_source(
         named = has_text_names(empty)
         frame = as_frame(empty)
         assert frame is not None
-        schema = with_widths(
-            frame.schema, lambda names: _first_row(data, names, columns, [*(drop or ()), *extra])
+        layout = FrameLayout(
+            frame.schema,
+            columns,
+            drop,
+            name,
+            extra,
+            first_rows=lambda names: as_frame(data[list(names)].head(1)),  # which costs a chunk
         )
-        layout = FrameLayout(schema, columns, drop, name, extra)
         needed = [column for column in data.columns if str(column) in layout.needed_columns]
         pieces = pieces_of_frame(data[needed])
     else:
@@ -203,10 +206,3 @@ def dask_source(
         weights = check_weights(sample_weight, source.n_rows)
         sample_weight = da.from_array(weights, chunks=(source.row_counts,))
     return DaskSource(weighed_pieces(pieces, sample_weight), Reader(layout, weighed=True), named)
-
-
-def _first_row(data: Any, names: Sequence[str], columns: Sequence[Any] | None, others: Sequence[Any]) -> Any:
-    """Return the first row of columns that may be lists, which costs a chunk; None where they are no features."""
-    wanted = names if columns is None else whole_columns(columns, names)
-    used = [name for name in names if name in wanted and name not in others and name in data.columns]
-    return as_frame(data[used].head(1)) if used else None

@@ -1,0 +1,68 @@
+"""Prepared rows back in the units of the table, as far as that can be: what a mean of rows stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.tables.parts import NumberPart, TableParts
+
+__all__ = ["in_units", "names_in_units"]
+
+SECONDS_OF_A_YEAR = 365.2425 * 86_400
+
+
+def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return prepared rows, or means of them, in the units of the table.
+
+    Numbers are what they were, points in time are years; the column of a level is the share of rows that have it.
+    Cycles and components that several categories share stay as they are.
+
+    Parameters
+    ----------
+    parts : TableParts
+        What was made of the columns.
+    rows : ndarray of shape (n_rows, n_out)
+    """
+    values = rows.astype(np.float64)
+    for place, number in enumerate(parts.numbers):
+        values[:, place] = _unscaled(number, values[:, place])
+    shares = _steps(parts)
+    start = len(parts.numbers) + 2 * len(parts.cycles)
+    values[:, start : start + len(shares)] /= shares
+    start += len(shares)
+    for vector in parts.vectors:
+        values[:, start : start + vector.width] /= vector.factor
+        start += vector.width
+    return values
+
+
+def names_in_units(parts: TableParts) -> tuple[str, ...]:
+    """Return the names of the columns of `in_units`."""
+    years = [f"{part.name} (year)" if part.reading == "time" else part.name for part in parts.numbers]
+    return (*years, *parts.names_out[len(years) :])
+
+
+def _unscaled(part: NumberPart, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    if part.knots is None or part.heights is None:
+        values = scaled / part.factor + part.shift
+    else:
+        values = np.interp(scaled, part.heights, part.knots)
+    return 1970 + values / SECONDS_OF_A_YEAR if part.reading == "time" else values
+
+
+def _steps(parts: TableParts) -> NDArray[np.float64]:
+    """Return the size of the step that a level is, for each column of categories; 1 where levels share columns."""
+    steps = np.ones(len(parts.category_names))
+    for part in parts.categories:
+        for column in range(part.places.shape[1]):
+            there = part.places[:, column][part.places[:, column] != 0]
+            if len(there) == 1 and not _is_shared(parts, column):
+                steps[column] = there[0]
+    return steps
+
+
+def _is_shared(parts: TableParts, column: int) -> bool:
+    return sum(int(np.count_nonzero(part.places[:, column])) for part in parts.categories) > 1
