@@ -81,7 +81,8 @@
     let names = all(".names text", drawing);
     const note = document.getElementById("map-note");
     const sizes = marks.map((mark) => mark.style.transform.match(/scale\(.*\)/)[0]);
-    const inOrder = marks.map((_, i) => i).sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+    const rank = (i) => (facts.cluster[i] < 0 ? Infinity : facts.cluster[i]); // noise comes last
+    const inOrder = marks.map((_, i) => i).sort((a, b) => rank(a) - rank(b) || a - b);
     const ring = drawing.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "circle"));
     ring.setAttribute("class", "ring");
     let layout = facts.layouts[0];
@@ -184,7 +185,7 @@
         mark.setAttribute("href", `#mark-${look.shape(view.cluster[i])}`);
         mark.style.fill = look.colour(view.cluster[i]);
       });
-      inOrder.sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+      inOrder.sort((a, b) => rank(a) - rank(b) || a - b);
       const holder = drawing.querySelector(".names");
       holder.setAttribute("class", view.words.length > 20 ? "names many" : "names");
       names = view.words.map((_, k) => {
