@@ -75,7 +75,7 @@ class TellsOfClusters:
 
     @property
     def representatives_(self) -> NDArray[np.float64]:
-        """A typical row of each cluster, of shape (n_clusters_, n_features): that nearest to the cluster's middle.
+        """A typical row of each cluster, that nearest to its middle: ``(n_clusters_, n_features)``.
 
         A real row, not a mean: one of the rows that the fit kept, at most one for each signature; where columns were
         scaled, to rounding. Saved and pickled models hold no rows of compressed data, and there it is the signature
