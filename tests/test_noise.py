@@ -14,7 +14,7 @@ from dc2 import Compressor, DC2Clustering
 from dc2.cli import main
 from dc2.cluster.noise import NoisePlan
 from dc2.errors import ParameterError
-from dc2.facts import FittedClusters
+from dc2.facts import Facts, FittedClusters
 from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay
 from dc2.report import write_report
 from dc2.sources import as_source
@@ -239,10 +239,28 @@ def test_facts_and_report_count_rows_that_are_in_no_cluster(tmp_path):
 def test_plots_and_report_draw_the_clusters_that_are_left(tmp_path):
     pytest.importorskip("matplotlib")
     model = DC2Clustering(3, min_cluster_share=0.1, random_state=0).fit(unequal_blobs())
-    assert len(SignatureMapDisplay.from_estimator(model).clusters_) == 2
+    display = SignatureMapDisplay.from_estimator(model)
+    assert len(display.clusters_) == 2
+    assert len(display.noise_.get_offsets()) == (display.labels < 0).sum() > 0
     assert ClusterProfileDisplay.from_estimator(model).difference.shape == (2, 2)
     page = write_report(model, tmp_path / "report.html").read_text("utf-8")
     assert "30 rows are in none, and labelled −1." in page
+
+
+def test_signatures_whose_rows_are_all_noise_are_drawn_as_noise(tmp_path):
+    X = np.concatenate([rows(), np.random.default_rng(1).uniform(50, 90, size=(5, rows().shape[1]))])
+    model = DC2Clustering(3, noise=0.02, random_state=0).fit(X)
+    facts = Facts.of(model)
+    out = facts.clusters.labels < 0
+    np.testing.assert_array_equal(out, model.noise_weights_ >= model.signatures_.weights)
+    assert facts.clusters.weights[out].sum() == (model.labels_ == -1).sum()
+    assert sorted(facts.drawn.tolist()) == list(range(len(out)))
+    assert not out[facts.shown].any()
+    page = write_report(model, tmp_path / "report.html").read_text("utf-8")
+    assert page.count('href="#mark-noise"') == out.sum() > 0
+    drawn = model.map(X)
+    far = drawn[drawn["row"] >= len(X) - 5]
+    assert (far["label"] == -1).all()
 
 
 def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys):
@@ -261,3 +279,14 @@ def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys)
         main(["cluster", data, "-o", str(tmp_path / "more.npy"), "--noise", "1.5"])
     assert done.value.code == 2
     assert "noise must be a share" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_the_command_line_leaves_out_clusters_that_are_too_small(tmp_path, capsys):
+    data, labels = str(tmp_path / "rows.npy"), str(tmp_path / "labels.npy")
+    np.save(data, unequal_blobs())
+    with pytest.raises(SystemExit) as done:
+        main(["cluster", data, "-k", "3", "-o", labels, "--min-cluster-share", "0.1", "--json"])
+    assert done.value.code in (0, None)
+    clusters = json.loads(capsys.readouterr().out)["clusters"]
+    assert [cluster["label"] for cluster in clusters] == [0, 1, -1]
+    assert clusters[-1]["rows"] == (np.load(labels) == -1).sum() == 30

@@ -17,6 +17,7 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 
 import dc2
 from dc2 import KASP, RASP, Compressor, DC2Clustering, RPFCluster
+from dc2.compress.signatures import Signatures
 from dc2.errors import InputTypeError, ParameterError
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.quality import radius, weighted_silhouette
@@ -200,6 +201,44 @@ def test_a_wide_table_with_many_clusters_stays_small_and_readable(tmp_path):
     assert "30 of 800 columns are shown" in text
 
 
+@pytest.mark.parametrize("k", [40, 600])
+def test_a_page_stays_small_however_many_signatures_and_clusters_there_are(k, tmp_path):
+    """Its largest parts: 2000 marks with values of 50 columns, and 100 clusters in 30 columns of long names."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=1e3, size=(k, 50))
+    points = centres[np.arange(6000) % k] + rng.normal(size=(6000, 50))
+    signatures = Signatures(points.astype(np.float32), rng.integers(1, 99, 6000) + 0.123, np.ones(6000))
+    model = DC2Clustering(k, random_state=0).fit_signatures(signatures)
+    text = written(model, tmp_path)
+    assert len(text.encode()) < 2_000_000
+    assert "2,000 signatures are drawn, of each cluster the heaviest; 4,000 are not." in text
+    assert ("The 100 largest clusters are listed" in text) == (k > 100)
+    view = next(view for view in data_of(text, "explore")["views"] if view["chosen"])
+    assert len(view["rows"]) == k
+    assert len(view["words"]) == len(data_of(text, "matrix")["means"]) == min(k, 100)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_the_numbers_of_the_report_are_those_of_the_summary(noise, tmp_path):
+    model = DC2Clustering(noise=noise, random_state=0).fit(rows(900, 3, 4))
+    summary, text = model.summary(), written(model, tmp_path)
+    view = next(view for view in data_of(text, "explore")["views"] if view["chosen"])
+    inside = summary[summary["cluster"] >= 0]
+    assert summary["rows"].sum() == 900
+    assert view["rows"] == inside["rows"].tolist()
+    assert view["share"] == inside["share"].round(6).tolist()
+    assert view["stability"] == inside["stability"].round(3).tolist()
+    told = data_of(text, "explore")["noise"]
+    assert (told is None) == (noise == 0)
+    assert told is None or told["rows"] == summary["rows"].iloc[-1] == 45
+    for column in ("rows", "spread"):
+        assert all(f'data-sort="{float(value)}"' in text for value in inside[column])
+    for nearest, words in zip(inside["nearest"], inside["sets_apart"], strict=True):
+        assert f'data-sort="{nearest}"' in text
+        first = re.match(r"(.*?) \(", words)[1].rsplit(" ", 1)
+        assert f"<b>{first[0]}</b> {first[1]}" in text
+
+
 @pytest.mark.parametrize("kind", [RASP, KASP])
 def test_rivals_have_a_report_too(kind, tmp_path):
     text = written(kind(3, n_signatures=40, random_state=0).fit(rows(300)), tmp_path)
@@ -274,6 +313,9 @@ def test_the_command_says_every_setting_or_there_is_none():
     assert "-k 2-4 " in command_line(DC2Clustering((2, 4)))
     assert "-k 2-9 " in command_line(DC2Clustering(range(2, 10)))
     assert "--metric cosine" in command_line(DC2Clustering(4, metric="cosine"))
+    assert "--noise 0.05 --min-cluster-share 0.01 " in command_line(
+        DC2Clustering(4, noise=0.05, min_cluster_share=0.01)
+    )
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,28 @@ def test_noise_is_hidden_and_shown(browser, explored):
     assert not run(hidden)
 
 
+def test_noise_is_hidden_on_the_map_too_and_keys_pass_it_by(browser, explored):
+    from selenium.webdriver import Keys
+
+    run = opened(browser, explored[0])
+    marks = "[...document.querySelectorAll('#signature-map use[href=\"#mark-noise\"]')]"
+    assert run(f"return {marks}.length") > 0
+    drawing = in_sight(browser, "#signature-map svg")
+    drawing.send_keys(Keys.ARROW_LEFT)
+    assert tip(run).startswith("Noise")
+    run("document.getElementById('noise').click()")
+    assert run(f"return {marks}.every((use) => use.style.display === 'none')")
+    drawing.send_keys(Keys.ARROW_LEFT)
+    assert tip(run).startswith("Cluster")
+    run(
+        "document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))"
+    )
+    assert run(f"return {marks}.every((use) => use.style.display === 'none')")
+    run("document.getElementById('noise').click()")
+    assert run(f"return {marks}.every((use) => use.style.display === '')")
+    assert browser.get_log("browser") == []
+
+
 def test_the_table_is_downloaded_as_csv(browser, explored, tmp_path):
     path, model = explored
     run = opened(browser, path)
@@ -295,5 +317,5 @@ def test_the_table_is_downloaded_as_csv(browser, explored, tmp_path):
     text = browser.execute_async_script(script)
     assert run("return window.named") == "clusters.csv"
     table = pd.read_csv(io.StringIO(text))
-    assert table["rows"].tolist() == model.summary()["rows"].iloc[:-1].tolist()
-    assert table["cluster"].tolist() == list(range(model.n_clusters_))
+    assert table["rows"].tolist() == model.summary()["rows"].tolist()
+    assert table["cluster"].tolist() == [*range(model.n_clusters_), -1]

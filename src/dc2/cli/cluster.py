@@ -78,6 +78,14 @@ class ClusterOptions:
             help="Share of the rows, such as 0.05, that are in no cluster: those farthest out are labelled -1.",
         ),
     ] = 0.0
+    min_cluster_share: Annotated[
+        float | None,
+        typer.Option(
+            "--min-cluster-share",
+            metavar="SHARE",
+            help="Clusters with a smaller share of the rows, such as 0.01, are labelled -1 besides.",
+        ),
+    ] = None
     signatures: Annotated[
         Any,
         typer.Option(

@@ -99,6 +99,7 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: TablePrepare
         prepare=prepare,
         metric=wanted.metric.value,
         noise=wanted.noise,
+        min_cluster_share=wanted.min_cluster_share,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,

@@ -75,7 +75,7 @@ class TellsOfClusters:
 
     @property
     def representatives_(self) -> NDArray[np.float64]:
-        """A typical row of each cluster, of shape (n_clusters_, n_features): that nearest to the cluster's middle.
+        """A typical row of each cluster, that nearest to its middle: ``(n_clusters_, n_features)``.
 
         A real row, not a mean: one of the rows that the fit kept, at most one for each signature; where columns were
         scaled, to rounding. Saved and pickled models hold no rows of compressed data, and there it is the signature
@@ -126,7 +126,7 @@ class TellsOfClusters:
         scaling = record.router.scaling
         scaled = values if scaling is None else scaling.apply(values)
         xy = placed_rows(
-            scaled.astype(np.float64), values.astype(np.float64), facts.shown_clusters, facts.layouts[0]
+            scaled.astype(np.float64), values.astype(np.float64), facts.drawn_clusters, facts.layouts[0]
         )
         block = Block(0, values)
         columns: dict[str, Any] = {"row": rows, "x": xy[:, 0], "y": xy[:, 1]}

@@ -13,6 +13,9 @@ from dc2.communities.profile import Nodes, communities
 from dc2.communities.result import CommunityResult
 from dc2.communities.search import Search
 
+# Of all resampled graphs that are held at the same time; while they are made they take about half a gigabyte.
+TIES_AT_ONCE = 1 << 23
+
 
 def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[NDArray[np.int32]]:
     """Return the clusters of resampled graphs, found as those of the result were found.
@@ -42,7 +45,8 @@ def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[ND
         labels = communities(nodes, resolution, Search.of(graph, parts, nodes.seed))
         return merged(graph, nodes.points, labels, k) if finer and labels.max() >= k else labels
 
-    with ThreadPoolExecutor(nodes.n_threads) as pool:
+    at_once = max(1, TIES_AT_ONCE // max(1, len(nodes.graph.indices)))
+    with ThreadPoolExecutor(min(nodes.n_threads, at_once)) as pool:
         return list(pool.map(anew, range(times)))
 
 

@@ -24,6 +24,7 @@ from dc2.kernels.similarity import InWords
 __all__ = ["Facts"]
 
 MOST_SHOWN = 2000  # signatures that are drawn or compared in pairs: nothing costs the square of more
+MOST_TOLD = 100  # clusters that pages tell of one by one, the largest; a summary has all
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +47,32 @@ class Facts:
         return cls(model, FittedClusters.of(model))
 
     @cached_property
+    def drawn(self) -> NDArray[np.intp]:
+        """The signatures to be drawn: of each cluster as many as its share, heaviest first, and those of noise last."""
+        chosen = heaviest_of_clusters(self.clusters.labels, self.clusters.weights, MOST_SHOWN)
+        is_noise = self.clusters.labels[chosen] < 0
+        return np.concatenate([chosen[~is_noise], chosen[is_noise]])
+
+    @cached_property
+    def drawn_clusters(self) -> FittedClusters:
+        """The signatures to be drawn, with their clusters, -1 where they are noise."""
+        return self.clusters.take(self.drawn)
+
+    @cached_property
     def shown(self) -> NDArray[np.intp]:
-        """The signatures to be drawn, heaviest first: of each cluster as many as its share, the heaviest of it."""
-        inside = self.clusters.in_clusters
-        chosen = heaviest_of_clusters(self.clusters.labels[inside], self.clusters.weights[inside], MOST_SHOWN)
-        shown: NDArray[np.intp] = inside[chosen]
+        """Those to be drawn that are in a cluster."""
+        shown: NDArray[np.intp] = self.drawn[self.clusters.labels[self.drawn] >= 0]
         return shown
 
     @cached_property
     def shown_clusters(self) -> FittedClusters:
-        """The signatures to be drawn, with their clusters."""
+        """Those to be drawn that are in a cluster, with their clusters."""
         return self.clusters.take(self.shown)
+
+    @property
+    def told(self) -> int:
+        """How many clusters pages tell of one by one."""
+        return min(self.clusters.n_clusters, MOST_TOLD)
 
     @cached_property
     def profile(self) -> Profile:
@@ -65,7 +81,7 @@ class Facts:
 
     @cached_property
     def strength(self) -> NDArray[np.float64]:
-        """How alike the signatures to be drawn are, 0 to 1."""
+        """How alike the signatures are that are drawn in a cluster, 0 to 1."""
         strength: NDArray[np.float64] = self.model.similarity_.strength(self.shown)
         return strength
 
@@ -78,14 +94,14 @@ class Facts:
     @cached_property
     def layouts(self) -> tuple[Layout, ...]:
         """Maps of the signatures to be drawn, the best first."""
-        return default_layouts(self.shown_clusters, self._apart)
+        return default_layouts(self.drawn_clusters, self._apart)
 
     def layout(self, name: str) -> Layout:
         """Return a map of the signatures to be drawn: "auto" is the best."""
-        return self.layouts[0] if name == "auto" else layout_named(name, self.shown_clusters, self._apart)
+        return self.layouts[0] if name == "auto" else layout_named(name, self.drawn_clusters, self._apart)
 
     def _apart(self) -> NDArray[np.float64]:
-        apart: NDArray[np.float64] = self.model.similarity_.apart(self.shown, self.shown_clusters.points)
+        apart: NDArray[np.float64] = self.model.similarity_.apart(self.drawn, self.drawn_clusters.points)
         return apart
 
     @cached_property
@@ -117,7 +133,7 @@ class Facts:
 
     @cached_property
     def silhouette(self) -> Silhouette | None:
-        """How far clusters are apart in straight lines, on the signatures to be drawn."""
+        """How far clusters are apart in straight lines, on the signatures that are drawn."""
         shown = self.shown_clusters
         return weighted_silhouette(shown.points, shown.labels, shown.weights)
 

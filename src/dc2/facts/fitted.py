@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,11 @@ class FittedClusters:
     values : ndarray of shape (n_signatures, n_features), float64
         The same in the units of the data.
     weights : ndarray of shape (n_signatures,), float64
-        Rows of each that are in its cluster; ones if no signature has any.
+        Rows of each that are in its cluster, or all of one that is in none; ones if no signature has any.
     spread : ndarray of shape (n_signatures,), float64
         Mean squared distance of its rows.
     labels : ndarray of shape (n_signatures,), int32
-        Cluster of each; -1 where it is in none.
+        Cluster of each; -1 where it is in none: its cluster is too small, or all of its rows are noise.
     names : tuple of str
         Columns; x0, x1, ... where the data had no names.
     n_clusters : int
@@ -73,7 +74,9 @@ class FittedClusters:
             names, values = model.preparer_.in_units(points)
         weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
         labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
+        n_clusters = int(labels.max()) + 1
         if noise is not None:
+            labels = _without_noise(labels, noise >= weights)
             weights = np.where(labels < 0, weights, weights - noise)
         return cls(
             points=points,
@@ -82,11 +85,11 @@ class FittedClusters:
             spread=signatures.spread,
             labels=labels,
             names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else names,
-            n_clusters=int(labels.max()) + 1,
+            n_clusters=n_clusters,
             noise=None if noise is None else float(noise.sum()),
         )
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """Rows of each cluster, of shape (n_clusters,)."""
         sizes = np.zeros(self.n_clusters)
@@ -98,7 +101,7 @@ class FittedClusters:
         """Rows of all clusters and of none."""
         return float(self.sizes.sum()) + (self.noise or 0.0)
 
-    @property
+    @cached_property
     def in_clusters(self) -> NDArray[np.intp]:
         """The signatures that are in a cluster."""
         return np.flatnonzero(self.labels >= 0)
@@ -127,3 +130,9 @@ class FittedClusters:
         member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
         means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means
+
+
+def _without_noise(labels: NDArray[np.int32], is_noise: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return labels with -1 for signatures of noise only; a cluster of nothing else keeps its signatures."""
+    left = np.bincount(labels[(labels >= 0) & ~is_noise], minlength=int(labels.max()) + 1) > 0
+    return np.where(is_noise & left[labels], np.int32(-1), labels)

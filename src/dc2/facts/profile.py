@@ -17,7 +17,7 @@ LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather h
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Means of clusters, and how far they are from the mean of all rows.
+    """Means of clusters, and how far they are from the mean of all rows that are in a cluster.
 
     Attributes
     ----------
@@ -82,6 +82,7 @@ def cluster_profile(clusters: FittedClusters) -> Profile:
     >>> cluster_profile(clusters).difference.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
+    clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
     # Each column at a size of about 1, exactly: squares of very large and very small values are no numbers.
     points = np.ldexp(clusters.points, -np.frexp(np.abs(clusters.points).max(axis=0))[1])

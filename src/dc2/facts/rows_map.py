@@ -21,7 +21,8 @@ def placed_rows(
     """Return a place in the plane for each row, of shape (n_rows, 2).
 
     Two columns are their own map. Otherwise a row lies among its nearest signatures, those of the nearest one's cluster
-    only, nearer ones counting more: exp(-d^2 / mean d^2).
+    only, nearer ones counting more: exp(-d^2 / mean d^2). Where the nearest one is noise it lies there: other noise may
+    be anywhere.
 
     Parameters
     ----------
@@ -42,6 +43,9 @@ def placed_rows(
     squared = distances**2
     scale = squared.mean(axis=1, keepdims=True)
     shares = np.exp(-squared / np.where(scale > 0, scale, 1.0))
-    shares[clusters.labels[near] != clusters.labels[near[:, :1]]] = 0.0
+    own, nearest = clusters.labels[near], clusters.labels[near[:, :1]]
+    apart = (own != nearest) | (nearest < 0)
+    apart[:, 0] = False
+    shares[apart] = 0.0
     shares /= shares.sum(axis=1, keepdims=True)
     return np.stack([(shares * layout.xy[near, axis]).sum(axis=1) for axis in (0, 1)], axis=1)

@@ -31,6 +31,7 @@ MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
 UNPACKED_BYTES = 64 * 2**20
 UNPACKED_RATIO = 16
 PACKED_RATIO, PACKED_WHATEVER_BYTES = 8, 2**14
+EFFORT = 1  # of packing: the next levels take four times as long for a few bytes in a hundred
 HEADER_BYTES = 8 * 2**20
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 MOST_AXES = 3
@@ -43,7 +44,7 @@ def write_archive(
     with (
         renamed_at_the_end(check_target(path, "A model")) as temporary,
         open(temporary, "xb") as sink,
-        zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive,
+        zipfile.ZipFile(sink, "w") as archive,
     ):
         text = json.dumps(header, indent=1).encode()
         if len(text) > HEADER_BYTES:
@@ -60,9 +61,9 @@ def write_archive(
 
 def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     member = zipfile.ZipInfo(name, MEMBER_TIME)
-    well = len(content) > PACKED_WHATEVER_BYTES and len(content) > PACKED_RATIO * len(zlib.compress(content))
-    member.compress_type = zipfile.ZIP_STORED if well else zipfile.ZIP_DEFLATED
-    archive.writestr(member, content)
+    packed = len(zlib.compress(content, EFFORT))
+    well = len(content) > max(PACKED_WHATEVER_BYTES, PACKED_RATIO * packed)
+    archive.writestr(member, content, zipfile.ZIP_STORED if well else zipfile.ZIP_DEFLATED, EFFORT)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DARK_COLOURS", "LIGHT_COLOURS", "N_COLOURS", "SHAPES", "colour", "shape"]
+__all__ = ["DARK_COLOURS", "LIGHT_COLOURS", "NOISE_COLOUR", "N_COLOURS", "SHAPES", "colour", "shape"]
 
 # Chosen so that any two stay apart (OKLab) for normal sight and for the three kinds of colour blindness, and that
 # the first few lie far from each other. One set for a white page, one for a dark page.
@@ -15,6 +15,7 @@ DARK_COLOURS = (
     "#a83a0e", "#7277f8", "#986eb4", "#c7c496", "#76a171", "#bbe679", "#167a58", "#b36111", "#f5abd4", "#df7bd0",
 )  # fmt: skip
 N_COLOURS = len(LIGHT_COLOURS)
+NOISE_COLOUR = "#888888"
 
 # Clusters beyond the twentieth use the colours again, with the next shape.
 SHAPES = ("circle", "square", "triangle", "diamond")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dc2.facts import Facts
 from dc2.parameters import check_choice
 from dc2.plots.matplotlib_axes import new_axes
-from dc2.plots.palette import colour, shape
+from dc2.plots.palette import NOISE_COLOUR, colour, shape
 
 __all__ = ["SignatureMapDisplay"]
 
@@ -28,7 +28,7 @@ class SignatureMapDisplay:
     xy : ndarray of shape (n_signatures, 2)
         Where each signature is drawn.
     labels : ndarray of shape (n_signatures,)
-        Its cluster.
+        Its cluster; -1 where all of its rows are noise.
     weights : ndarray of shape (n_signatures,)
         Its rows.
     x_title, y_title : str, default=""
@@ -40,6 +40,8 @@ class SignatureMapDisplay:
         Matplotlib's axes and figure.
     clusters_ : list of PathCollection
         The points of each cluster.
+    noise_ : PathCollection or None
+        Those of no cluster, grey crosses.
 
     Examples
     --------
@@ -94,7 +96,7 @@ class SignatureMapDisplay:
         """
         check_choice("layout", layout, ["auto", "columns", "variation", "neighbours"])
         facts = Facts.of(estimator)
-        chosen, clusters = facts.layout(layout), facts.shown_clusters
+        chosen, clusters = facts.layout(layout), facts.drawn_clusters
         display = cls(
             xy=chosen.xy,
             labels=clusters.labels,
@@ -117,7 +119,7 @@ class SignatureMapDisplay:
         ax = new_axes(ax, type(self).__name__)
         areas = LARGEST_AREA * self.weights / self.weights.max() + 4.0
         self.clusters_ = []
-        for cluster in np.unique(self.labels):
+        for cluster in np.unique(self.labels[self.labels >= 0]):
             own = self.labels == cluster
             look = {
                 "color": colour(cluster),
@@ -127,6 +129,11 @@ class SignatureMapDisplay:
             }
             points = ax.scatter(*self.xy[own].T, s=areas[own], label=f"{cluster}", **(look | scatter_kwargs))
             self.clusters_.append(points)
+        self.noise_ = None
+        out = self.labels < 0
+        if out.any():
+            look = {"color": NOISE_COLOUR, "marker": "x", "alpha": 0.8, "linewidths": 1}
+            self.noise_ = ax.scatter(*self.xy[out].T, s=areas[out], label="noise", **(look | scatter_kwargs))
         ax.set(xlabel=self.x_title, ylabel=self.y_title)
         if not self.x_title and not self.y_title:
             ax.set(xticks=[], yticks=[])

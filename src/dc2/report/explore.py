@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dc2.facts.facts import Facts
+from dc2.facts.facts import MOST_TOLD, Facts
 from dc2.facts.views import View
 from dc2.plots.palette import N_COLOURS, SHAPES
 from dc2.report.html import Html, paragraph, tag
@@ -49,7 +49,7 @@ def controls(facts: Facts) -> Html | None:
 
 def compare_section(facts: Facts) -> Section | None:
     """Return the section that puts two clusters side by side."""
-    k = facts.clusters.n_clusters
+    k = facts.told
     if k < 2:
         return None
     pickers = [
@@ -86,17 +86,28 @@ def explore_data(facts: Facts) -> dict[str, Any]:
         "columns": [facts.profile.names[column] for column in columns.tolist()],
         "overall": [number(value) for value in facts.profile.overall[columns].tolist()],
         "views": [_view(facts, view, columns) for view in facts.views],
+        "noise": _noise(facts),
     }
+
+
+def _noise(facts: Facts) -> dict[str, Any] | None:
+    """Return what is known of rows in no cluster, as the last line of the table."""
+    noise = facts.clusters.noise
+    if not noise:
+        return None
+    signatures = int((facts.clusters.labels < 0).sum())
+    return {"rows": noise, "share": round(noise / facts.clusters.total, 6), "signatures": signatures}
 
 
 def _view(facts: Facts, view: View, columns: Any) -> dict[str, Any]:
     clusters, profile = view.clusters, view.profile
     sizes, inside = clusters.sizes, clusters.labels[clusters.in_clusters]
+    told = min(clusters.n_clusters, MOST_TOLD)
     stability = facts.stability[: clusters.n_clusters].round(3).tolist() if view.chosen else None
     return {
         "chosen": view.chosen,
         "note": _note(view),
-        "cluster": clusters.labels[facts.shown].tolist(),
+        "cluster": clusters.labels[facts.drawn].tolist(),
         "rows": sizes.tolist(),
         "rowsText": [number(size) for size in sizes.tolist()],
         "share": (sizes / clusters.total).round(6).tolist(),
@@ -113,10 +124,10 @@ def _view(facts: Facts, view: View, columns: Any) -> dict[str, Any]:
                 ]
                 for word, column in profile.words(k, MOST_WORDS)
             ]
-            for k in range(clusters.n_clusters)
+            for k in range(told)
         ],
-        "difference": profile.difference[:, columns].round(2).tolist(),
-        "means": [[number(value) for value in row] for row in profile.means[:, columns].tolist()],
+        "difference": profile.difference[:told, columns].round(2).tolist(),
+        "means": [[number(value) for value in row] for row in profile.means[:told, columns].tolist()],
     }
 
 

@@ -81,12 +81,15 @@
     let names = all(".names text", drawing);
     const note = document.getElementById("map-note");
     const sizes = marks.map((mark) => mark.style.transform.match(/scale\(.*\)/)[0]);
-    const inOrder = marks.map((_, i) => i).sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+    const rank = (i) => (facts.cluster[i] < 0 ? Infinity : facts.cluster[i]); // noise comes last
+    const inOrder = marks.map((_, i) => i).sort((a, b) => rank(a) - rank(b) || a - b);
     const ring = drawing.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "circle"));
     ring.setAttribute("class", "ring");
     let layout = facts.layouts[0];
     let alone = null;
     let current = null;
+    let withNoise = true;
+    const isShown = (i) => (alone === null || facts.cluster[i] === alone) && (withNoise || facts.cluster[i] >= 0);
 
     const tell = (i) => {
       current = i;
@@ -101,7 +104,7 @@
       }
       const box = drawing.getBoundingClientRect();
       const scale = box.width / drawing.viewBox.baseVal.width;
-      const title = element("strong", `Cluster ${facts.cluster[i]}`);
+      const title = element("strong", facts.cluster[i] < 0 ? "Noise" : `Cluster ${facts.cluster[i]}`);
       const rows = element("span", ` · ${facts.rows[i]}`);
       showTip([title, rows, list], box.left + layout.xy[2 * i] * scale, box.top + layout.xy[2 * i + 1] * scale);
     };
@@ -110,7 +113,7 @@
       let best = null;
       let least = 30 ** 2;
       marks.forEach((_, i) => {
-        if (alone !== null && facts.cluster[i] !== alone) return;
+        if (!isShown(i)) return;
         const distance = (layout.xy[2 * i] - x) ** 2 + (layout.xy[2 * i + 1] - y) ** 2;
         if (distance < least) { least = distance; best = i; }
       });
@@ -124,8 +127,9 @@
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      const at = current === null ? (step > 0 ? -1 : 0) : inOrder.indexOf(current);
-      tell(inOrder[(at + step + inOrder.length) % inOrder.length]);
+      const walk = inOrder.filter((i) => withNoise || facts.cluster[i] >= 0);
+      const at = current === null ? (step > 0 ? -1 : 0) : walk.indexOf(current);
+      tell(walk[(at + step + walk.length) % walk.length]);
     });
 
     const moveTo = (wanted) => {
@@ -158,9 +162,15 @@
     // Of each cluster the mark nearest to its middle carries the number, so that none stands in a void.
     const namePlaces = (cluster, count, { xy }) => {
       const sums = Array.from({ length: count }, () => [0, 0, 0]);
-      cluster.forEach((k, i) => { sums[k][0] += xy[2 * i]; sums[k][1] += xy[2 * i + 1]; sums[k][2] += 1; });
+      cluster.forEach((k, i) => {
+        if (k < 0 || k >= count) return;
+        sums[k][0] += xy[2 * i];
+        sums[k][1] += xy[2 * i + 1];
+        sums[k][2] += 1;
+      });
       const best = sums.map(() => [Infinity, 0, 0]);
       cluster.forEach((k, i) => {
+        if (k < 0 || k >= count) return;
         const [x, y] = [xy[2 * i], xy[2 * i + 1]];
         const off = (x - sums[k][0] / sums[k][2]) ** 2 + (y - sums[k][1] / sums[k][2]) ** 2;
         if (off < best[k][0]) best[k] = [off, x, y];
@@ -170,15 +180,15 @@
     const clusterMap = (view, look) => {
       tell(null);
       facts.cluster = view.cluster;
-      facts.layouts.forEach((one) => { one.at = namePlaces(view.cluster, view.rows.length, one); });
+      facts.layouts.forEach((one) => { one.at = namePlaces(view.cluster, view.words.length, one); });
       marks.forEach((mark, i) => {
         mark.setAttribute("href", `#mark-${look.shape(view.cluster[i])}`);
         mark.style.fill = look.colour(view.cluster[i]);
       });
-      inOrder.sort((a, b) => facts.cluster[a] - facts.cluster[b] || a - b);
+      inOrder.sort((a, b) => rank(a) - rank(b) || a - b);
       const holder = drawing.querySelector(".names");
-      holder.setAttribute("class", view.rows.length > 20 ? "names many" : "names");
-      names = view.rows.map((_, k) => {
+      holder.setAttribute("class", view.words.length > 20 ? "names many" : "names");
+      names = view.words.map((_, k) => {
         const name = document.createElementNS("http://www.w3.org/2000/svg", "text");
         name.setAttribute("dy", "0.35em");
         name.setAttribute("text-anchor", "middle");
@@ -186,7 +196,7 @@
         return name;
       });
       holder.replaceChildren(...names);
-      map.querySelector(".legend").replaceChildren(...view.rows.map((_, k) => {
+      map.querySelector(".legend").replaceChildren(...view.words.map((_, k) => {
         const button = element("button", "");
         button.type = "button";
         button.setAttribute("aria-label", `Show cluster ${k} alone`);
@@ -197,7 +207,12 @@
       showAlone(null);
       moveTo(layout);
     };
-    return clusterMap;
+    const showNoise = (wanted) => {
+      withNoise = wanted;
+      tell(null);
+      marks.forEach((mark, i) => { mark.style.display = facts.cluster[i] < 0 && !withNoise ? "none" : ""; });
+    };
+    return { clusterMap, showNoise };
   };
 
   const drawMatrix = (matrix, facts) => {
@@ -219,10 +234,10 @@
   };
 
   // Other numbers of clusters: tables, heat map and map follow the slider. Numbers were written by Python.
-  const explore = (facts, clusterMap) => {
+  const explore = (facts, map) => {
     const chosen = facts.views.findIndex((view) => view.chosen);
-    const shape = (k) => facts.shapes[Math.floor(k / facts.colours) % facts.shapes.length];
-    const colour = (k) => `var(--c${k % facts.colours})`;
+    const shape = (k) => (k < 0 ? "noise" : facts.shapes[Math.floor(k / facts.colours) % facts.shapes.length]);
+    const colour = (k) => (k < 0 ? "var(--muted)" : `var(--c${k % facts.colours})`);
     const swatch = (k) => {
       const [holder, dot] = [element("span", ""), element("i", "")];
       holder.className = "swatch";
@@ -284,7 +299,7 @@
       return made;
     };
     const fillHeat = (table) => {
-      const titles = view.rows.map((_, k) => {
+      const titles = view.words.map((_, k) => {
         const [title, button] = [element("th", ""), element("button", "")];
         title.scope = "col";
         title.className = "number";
@@ -298,7 +313,7 @@
       head.replaceChildren(head.cells[0], ...titles, head.cells[head.cells.length - 1]);
       table.tBodies[0].replaceChildren(...facts.columns.map((name, column) => {
         const row = element("tr", "");
-        row.append(cell(name, { name: "th" }), ...view.rows.map((_, k) => heatCell(k, column)), cell(facts.overall[column]));
+        row.append(cell(name, { name: "th" }), ...view.words.map((_, k) => heatCell(k, column)), cell(facts.overall[column]));
         return row;
       }));
     };
@@ -316,10 +331,10 @@
         heat.tBodies[0].replaceChildren(...original.heat);
       } else {
         const largest = Math.max(...view.share) || 1;
-        sizes.tBodies[0].replaceChildren(...view.rows.map((_, k) => sizeRow(k, largest)), ...noise);
+        sizes.tBodies[0].replaceChildren(...view.words.map((_, k) => sizeRow(k, largest)), ...noise);
         fillHeat(heat);
       }
-      if (clusterMap) clusterMap(view, look);
+      if (map) map.clusterMap(view, look);
       if (compare) fillPickers();
     };
 
@@ -367,9 +382,9 @@
     };
     const fillPickers = () => {
       pickers.forEach((picker, at) => {
-        const was = Math.min(Number(picker.value), view.rows.length - 1);
-        picker.replaceChildren(...view.rows.map((_, k) => Object.assign(element("option", String(k)), { value: k })));
-        picker.value = at && was === Number(pickers[0].value) ? (was + 1) % view.rows.length : was;
+        const was = Math.min(Number(picker.value), view.words.length - 1);
+        picker.replaceChildren(...view.words.map((_, k) => Object.assign(element("option", String(k)), { value: k })));
+        picker.value = at && was === Number(pickers[0].value) ? (was + 1) % view.words.length : was;
       });
       fillTable();
     };
@@ -378,21 +393,27 @@
       fillTable();
     }
 
+    // Noise is in the table, on the map and in the file, or in none of them.
     const hide = document.getElementById("noise");
+    let withNoise = true;
     if (hide) hide.addEventListener("click", () => {
-      const hidden = hide.getAttribute("aria-pressed") !== "true";
-      hide.setAttribute("aria-pressed", String(hidden));
-      hide.textContent = hidden ? "Show noise" : "Hide noise";
-      noise.forEach((row) => { row.hidden = hidden; });
+      withNoise = !withNoise;
+      hide.setAttribute("aria-pressed", String(!withNoise));
+      hide.textContent = withNoise ? "Hide noise" : "Show noise";
+      noise.forEach((row) => { row.hidden = !withNoise; });
+      if (map) map.showNoise(withNoise);
     });
 
     const quoted = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
     const csv = () => {
       const lines = [["cluster", facts.unit, "share", "stability", "signatures", "sets_apart"].join(",")];
       view.rows.forEach((rows, k) => {
-        const words = view.words[k].map(([word, name]) => `${word} ${name}`).join(", ");
+        const words = (view.words[k] ?? []).map(([word, name]) => `${word} ${name}`).join(", ");
         lines.push([k, rows, view.share[k], view.stability ? view.stability[k] : "", view.signatures[k], quoted(words)].join(","));
       });
+      if (facts.noise && withNoise) {
+        lines.push([-1, facts.noise.rows, facts.noise.share, "", facts.noise.signatures, quoted("in no cluster")].join(","));
+      }
       return `${lines.join("\n")}\n`;
     };
     document.getElementById("download").addEventListener("click", () => {
@@ -405,8 +426,8 @@
   };
 
   const map = document.getElementById("signature-map");
-  const clusterMap = map ? drawMap(map, data("map")) : null;
-  if (document.getElementById("sizes")) explore(data("explore"), clusterMap);
+  const drawn = map ? drawMap(map, data("map")) : null;
+  if (document.getElementById("sizes")) explore(data("explore"), drawn);
   const matrix = document.getElementById("similarity-matrix");
   if (matrix) drawMatrix(matrix, data("matrix"));
 })();

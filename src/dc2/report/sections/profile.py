@@ -16,7 +16,7 @@ STRONGEST = 2.0
 
 def section(facts: Facts) -> Section:
     """Return the section."""
-    profile, k = facts.profile, facts.clusters.n_clusters
+    profile, k = facts.profile, facts.told
     shown = profile.telling_columns(MOST_COLUMNS).tolist()
     rows = [
         [

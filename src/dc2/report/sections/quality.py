@@ -27,14 +27,13 @@ KERNEL_WORDS = (
 
 def section(facts: Facts) -> Section:
     """Return the section."""
-    clusters = facts.clusters
     straight, kernel, radii = facts.silhouette, facts.kernel_silhouette, facts.radii
     head: list[Content] = ["Cluster", "Spread"]
     if straight is not None:
         by_kernel = [] if kernel is None else ["Silhouette, by the kernel"]
         head += ["Silhouette", *by_kernel, "Closest", "In a word"]
     rows = []
-    for k in range(clusters.n_clusters):
+    for k in range(facts.told):
         row: list[Content | Cell] = [
             Cell(swatch(k), sort=k),
             Cell(

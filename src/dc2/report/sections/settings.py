@@ -30,6 +30,7 @@ OPTIONS = {
     "scale": "--scale",
     "random_state": "--seed",
 }
+IF_CHANGED = {"noise": "--noise", "min_cluster_share": "--min-cluster-share"}
 
 
 def section(facts: Facts) -> Section:
@@ -102,7 +103,11 @@ def command_line(model: Any) -> str | None:
     >>> command_line(RPFCluster(3)) is None
     True
     """
-    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= {*OPTIONS, "similarity"}:
+    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= {
+        *OPTIONS,
+        *IF_CHANGED,
+        "similarity",
+    }:
         return None
     kernel = _kernel_options(model)
     if kernel is None:
@@ -118,6 +123,9 @@ def command_line(model: Any) -> str | None:
             value = "-".join(map(str, value))
         if value is not None and is_plain(value):
             words += [option, str(value)]
+    changed = _changed(model)
+    for parameter, option in IF_CHANGED.items():
+        words += [option, str(changed[parameter])] if parameter in changed else []
     return shlex.join([*words, *kernel, "-o", "labels.parquet"])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dc2.facts.facts import Facts
 from dc2.facts.fitted import FittedClusters
 from dc2.facts.layout import Layout
-from dc2.plots.palette import N_COLOURS, SHAPES, shape
+from dc2.plots.palette import N_COLOURS, shape
 from dc2.report.html import Html, join, more, paragraph, swatch, tag
 from dc2.report.numbers import number, percent
 from dc2.report.page import Section
@@ -27,25 +27,26 @@ _PATHS = {
     "square": "M-.89 -.89H.89V.89H-.89Z",
     "triangle": "M0 -1.35L1.17 .68H-1.17Z",
     "diamond": "M0 -1.25L1.25 0L0 1.25L-1.25 0Z",
+    "noise": "M-1 -.7L-.7 -1L0 -.3L.7 -1L1 -.7L.3 0L1 .7L.7 1L0 .3L-.7 1L-1 .7L-.3 0Z",
 }
 _CHOICES = {"columns": "Columns", "neighbours": "Neighbours", "variation": "Variation"}
 
 
 def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     """Return the section, and what its script reads."""
-    clusters, layouts = facts.shown_clusters, facts.layouts
+    clusters, layouts = facts.drawn_clusters, facts.layouts
     placed = [_placed(layout) for layout in layouts]
     map_ = tag(
         "div",
         _buttons(layouts),
-        _drawing(clusters, placed[0]),
+        _drawing(clusters, placed[0], facts.told),
         paragraph(_note(layouts[0]), id="map-note", class_="note"),
-        _legend(clusters.n_clusters),
+        _legend(facts.told),
         id="signature-map",
     )
     data = {
         "layouts": [
-            {"xy": _flat(xy), "at": _flat(_label_places(clusters, xy)), "note": _note(layout)}
+            {"xy": _flat(xy), "at": _flat(_label_places(clusters, xy, facts.told)), "note": _note(layout)}
             for layout, xy in zip(layouts, placed, strict=True)
         ],
         "cluster": clusters.labels.tolist(),
@@ -53,7 +54,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
         "names": list(clusters.names),
         "values": _values(clusters),
     }
-    left_out = len(facts.clusters.in_clusters) - len(clusters.points)
+    left_out = len(facts.clusters.points) - len(clusters.points)
     body = join(
         map_,
         paragraph(
@@ -70,6 +71,9 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
                 "Point at one, tap it, or press the arrow keys on the map, to see its values. Choose a cluster in the "
                 "legend to see it alone."
             ),
+            paragraph("Grey crosses are signatures whose rows are all noise. They lie in no cluster.")
+            if (clusters.labels < 0).any()
+            else None,
         ),
     )
     lead = "Every mark stands for a group of rows that are alike; colours and numbers are clusters."
@@ -96,12 +100,13 @@ def _radii(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return radii.clip(2.0, 14.0)
 
 
-def _drawing(clusters: FittedClusters, xy: NDArray[np.float64]) -> Html:
+def _drawing(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> Html:
     marks = [
         tag(
             "use",
-            href=f"#mark-{shape(label)}",
-            style=f"transform:translate({x:.1f}px,{y:.1f}px) scale({r:.1f});fill:var(--c{label % N_COLOURS})",
+            href=f"#mark-{'noise' if label < 0 else shape(label)}",
+            style=f"transform:translate({x:.1f}px,{y:.1f}px) scale({r:.1f});fill:"
+            + ("var(--muted)" if label < 0 else f"var(--c{label % N_COLOURS})"),
         )
         for (x, y), r, label in zip(
             xy.tolist(), _radii(clusters.weights), clusters.labels.tolist(), strict=True
@@ -115,10 +120,11 @@ def _drawing(clusters: FittedClusters, xy: NDArray[np.float64]) -> Html:
             dy="0.35em",
             text_anchor="middle",
         )
-        for k, (x, y) in enumerate(_label_places(clusters, xy).tolist())
+        for k, (x, y) in enumerate(_label_places(clusters, xy, told).tolist())
     ]
     shapes = [
-        tag("path", id=f"mark-{name}", d=_PATHS[name], vector_effect="non-scaling-stroke") for name in SHAPES
+        tag("path", id=f"mark-{name}", d=path, vector_effect="non-scaling-stroke")
+        for name, path in _PATHS.items()
     ]
     alt = (
         f"Map of {len(clusters.points)} signatures in {clusters.n_clusters} clusters. "
@@ -136,10 +142,10 @@ def _drawing(clusters: FittedClusters, xy: NDArray[np.float64]) -> Html:
     )
 
 
-def _label_places(clusters: FittedClusters, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+def _label_places(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> NDArray[np.float64]:
     """Return for each cluster the place of its signature nearest to its middle, so that no number stands in a void."""
-    places = clusters.means(xy)
-    for k in range(clusters.n_clusters):
+    places = np.empty((told, 2))
+    for k in range(told):
         own = xy[clusters.labels == k]
         places[k] = own[((own - np.median(own, axis=0)) ** 2).sum(axis=1).argmin()]
     return places
@@ -185,7 +191,7 @@ def _rows_texts(facts: Facts) -> list[str]:
     total = facts.clusters.total
     return [
         f"{number(weight)} {facts.unit} ({percent(weight / total)})"
-        for weight in facts.shown_clusters.weights
+        for weight in facts.drawn_clusters.weights
     ]
 
 

@@ -39,7 +39,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     body = join(
         tag(
             "div",
-            tag("div", _drawing(png_of_levels(levels, _inks()), edges), _key(words, full)),
+            tag("div", _drawing(png_of_levels(levels, _inks()), edges[: facts.told + 1]), _key(words, full)),
             _closest_pairs(words, between),
             class_="beside",
         ),
@@ -54,8 +54,10 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
         ),
     )
     data = {
-        "edges": edges.round(5).tolist(),
-        "means": [[_amount(words, value) for value in row] for row in between.tolist()],
+        "edges": edges[: facts.told + 1].round(5).tolist(),
+        "means": [
+            [_amount(words, value) for value in row] for row in between[: facts.told, : facts.told].tolist()
+        ],
         "words": words.unit,
     }
     return Section("Similarity", _lead(between), body), data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dc2.facts.facts import Facts
 from dc2.plots.palette import N_COLOURS
 from dc2.report.html import Cell, Html, Row, bar, join, more, paragraph, swatch, table, tag
@@ -16,7 +18,8 @@ MOST_WORDS = 4
 def section(facts: Facts) -> Section:
     """Return the section."""
     largest = float(facts.shares.max()) or 1.0
-    signatures = [int((facts.clusters.labels == k).sum()) for k in range(facts.clusters.n_clusters)]
+    labels = facts.clusters.labels[facts.clusters.in_clusters]
+    signatures = np.bincount(labels, minlength=facts.clusters.n_clusters).tolist()
     rows: list[Row] = [
         [
             Cell(swatch(k), sort=k),
@@ -26,7 +29,7 @@ def section(facts: Facts) -> Section:
             signatures[k],
             Cell(_words(facts, k), sort=facts.profile.sentence(k)),
         ]
-        for k, share in enumerate(facts.shares)
+        for k, share in enumerate(facts.shares[: facts.told])
     ]
     if facts.clusters.noise is not None:
         rows.append(_noise_row(facts, facts.clusters.noise, largest))
@@ -38,6 +41,13 @@ def section(facts: Facts) -> Section:
     body = join(
         *(paragraph(remark, class_="remark") for remark in facts.remarks),
         tag("div", drawn, id="sizes"),
+        paragraph(
+            f"The {facts.told} largest clusters are listed here and below; the file that is downloaded, and summary() "
+            "in Python, have all.",
+            class_="note",
+        )
+        if facts.told < facts.clusters.n_clusters
+        else None,
         tag("div", *buttons, class_="tools"),
         more(
             "What stability means",
