@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from dc2.communities.graph import TieGraph
 from dc2.core.pairs import squared_distances_of_pairs
 
+# A main neighbour is one to which a cluster has at least half as many ties as to that to which it has most.
+MAIN_NEIGHBOUR = 0.5
+
 
 def sparsity(
     graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
@@ -89,10 +92,14 @@ class Valleys:
     def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
-        Depth is a logarithm of density: over the ties that leave a cluster, the mean of how much sparser their ends
-        are than the inside of the sparser one of the two clusters. A cluster without ties to others has infinite
-        depth. Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where
-        fewer leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+        Depth is a logarithm of density: over the ties between two clusters, the mean of how much sparser their ends
+        are than the inside of the sparser cluster, 1 at most. A cluster has half the mean over its neighbours and
+        half the least of its main neighbours: what was cut from a shape is told by the valley that is missing on one
+        side, however empty the other sides are. A cluster without ties to others has infinite depth.
+
+        Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where fewer
+        leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+
         The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
@@ -105,10 +112,17 @@ class Valleys:
         weights = ties / np.sqrt(self.volumes[ends] * self.volumes[others])
         between = (self.sparsity[ends] + self.sparsity[others]) / 2
         rise = between - np.maximum(within[labels[ends]], within[labels[others]])
-        total = np.bincount(labels[ends], weights, minlength=n_clusters)
-        summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
+        pairs, pair = np.unique(labels[ends] * np.int64(n_clusters) + labels[others], return_inverse=True)
+        total, summed = np.bincount(pair, weights), np.bincount(pair, weights * rise)
+        cluster = pairs // n_clusters
+        deep = np.clip(summed / total, 0, 1)
+        most, least = np.zeros(n_clusters), np.full(n_clusters, np.inf)
+        np.maximum.at(most, cluster, total)
+        main = total >= MAIN_NEIGHBOUR * most[cluster]
+        np.minimum.at(least, cluster[main], deep[main])
+        all_ties = np.bincount(cluster, total, minlength=n_clusters)
+        mean = np.bincount(cluster, total * deep, minlength=n_clusters) / np.maximum(all_ties, 1e-300)
+        depths = (least + mean) / 2
         left = np.bincount(labels[ends], ties, minlength=n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
         return np.maximum(depths, apart), _share(float(ties.sum()), labels, self.volumes)
