@@ -22,6 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
+GOALS = "<!-- goals: begin -->"
 PEAK_RESET = "/proc/self/clear_refs"
 GOAL_HEAD = ["goal", "reach", "measured", "met"]
 MB = 2**20
@@ -227,7 +228,8 @@ class Report:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
         text += self._parts
         page = _replace(self.page.read_text("utf-8"), self.name, "\n\n".join(text))
-        page = _replace(page, "goals", table(GOAL_HEAD, _goals_of(page)))
+        if GOALS in page:
+            page = _replace(page, "goals", table(GOAL_HEAD, _goals_of(page)))
         unfinished = self.page.with_suffix(".part")
         unfinished.write_text(page, "utf-8")
         unfinished.replace(self.page)
