@@ -152,8 +152,9 @@ def _products(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: in
     product.sort_indices()
     ends = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(product.indptr))
     kept = (product.indices != ends) & (product.data > 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[kept], minlength=n_nodes))]).astype(np.int64)
-    return indptr, product.indices[kept].astype(np.int32), product.data[kept]
+    left_out = np.bincount(ends[~kept], minlength=n_nodes)  # few, and so little to count
+    indptr = np.concatenate([[0], np.cumsum(np.diff(product.indptr) - left_out)]).astype(np.int64)
+    return indptr, product.indices[kept].astype(np.int32, copy=False), product.data[kept]
 
 
 def _narrow(starts: NDArray[np.int64]) -> NDArray[Any]:
