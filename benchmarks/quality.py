@@ -8,6 +8,7 @@ is rebuilt from that file after each run, and by ``--tables-only`` without one.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import platform
 import warnings
 from collections.abc import Collection
@@ -106,6 +107,9 @@ def _results(
         if k not in outcomes:
             outcomes[k] = _run(method, X, k, seed)
         outcome = outcomes[k]
+        if isinstance(outcome, Exception):
+            results.append((number, y, {"left_out": f"failed: {type(outcome).__name__}"}))
+            continue
         results.append((number, y, {"seconds": round(outcome.seconds, 3)} | scores(y, outcome.labels)))
     return results
 
@@ -118,9 +122,13 @@ def _run(method: Method, X: NDArray[Any], k: int, seed: int) -> Any:
         warnings.simplefilter("ignore")  # peers warn of graphs in pieces and of steps that ran out
         if method.compiled and (method.name, X.dtype.str) not in _warm:
             some = np.random.default_rng(0).permutation(len(X))[:2000]
-            method.run(X[some], k, seed)
+            with contextlib.suppress(Exception):
+                method.run(X[some], k, seed)
             _warm.add((method.name, X.dtype.str))
-        return method.run(X, k, seed)
+        try:
+            return method.run(X, k, seed)
+        except Exception as error:  # one that cannot take some data is no reason to leave out all others
+            return error
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ template <class T>
 bool run_for(const std::string& kernel, const void* job, const Block& block) {
     if (kernel == "scan_rows") {
         scan_rows(*static_cast<const ScanJob<T>*>(job), block);
+    } else if (kernel == "scan_by_bounds") {
+        scan_rows<T, true>(*static_cast<const ScanJob<T>*>(job), block);
     } else if (kernel == "route_rows") {
         const RouteJob<T>& route = *static_cast<const RouteJob<T>*>(job);
         std::vector<Sixteen<T>> memory(route.near_nodes * (route.step + 3) + block.threads * (route.X.width + 1));
@@ -26,6 +28,8 @@ bool run_for(const std::string& kernel, const void* job, const Block& block) {
         add_up(*static_cast<const SumJob<T>*>(job), block);
     } else if (kernel == "add_squares") {
         add_squares(*static_cast<const SumJob<T>*>(job), block);
+    } else if (kernel == "find_means") {
+        find_means(*static_cast<const MeansJob<T>*>(job), block);
     } else if (kernel == "scale_rows") {
         scale_rows(*static_cast<const ScaleJob<T>*>(job), block);
     } else {

@@ -15,6 +15,7 @@ struct GrowOptions {
     Cut cut;
     int64_t sharpen, candidates;
     const float* normal_table;  // 4096 quantiles
+    int64_t threads;            // the tree is the same for any number
 };
 
 template <class T>

@@ -352,14 +352,36 @@ static double sum_steps(const T* values, int64_t count, T low, double step) {
     return total;
 }
 
+template <class T>
+static void pair_squares(const T* a, const int32_t* in_a, const T* b, const int32_t* in_b, int64_t count, int64_t width,
+                         double* out) {
+    const int64_t full = width / kLanes * kLanes;
+    for (int64_t i = 0; i < count; ++i) {
+        const T* x = a + int64_t(in_a[i]) * width;
+        const T* y = b + int64_t(in_b[i]) * width;
+        EightDoubles sum = {};
+        for (int64_t j = 0; j < full; j += kLanes) {
+            const EightDoubles off = load_double(x + j) - load_double(y + j);
+            sum = sum + off * off;
+        }
+        if (full < width) {
+            double rest[kLanes] = {0};
+            for (int64_t j = full; j < width; ++j) rest[j - full] = double(x[j]) - double(y[j]);
+            const EightDoubles off = load_double(rest);
+            sum = sum + off * off;
+        }
+        out[i] = fold<double>(sum);
+    }
+}
+
 extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
 const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,
                                       range<float>,     around<float>,       sum_steps<float>,
-                                      offer_groups<float>, offer_links<float>};
+                                      offer_groups<float>, offer_links<float>, pair_squares<float>};
 const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,
                                         range<double>,     around<double>,       sum_steps<double>,
-                                        offer_groups<double>, offer_links<double>};
+                                        offer_groups<double>, offer_links<double>, pair_squares<double>};
 
 }  // namespace DC2_ARCH
 }  // namespace dc2

@@ -74,6 +74,7 @@ struct Links {
     const int32_t* ids;    // IN (rows, width), -1 behind the last
     const uint8_t* fresh;  // IN (rows, width)
     int64_t width;
+    const float* least;    // IN (rows, rows) or null: what squared distances are at least
 };
 
 template <class T>
@@ -95,6 +96,9 @@ struct Kernels {
                          int64_t end);
     // Offers some points the links of their links.
     void (*offer_links)(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count);
+    // OUT[i] = the squared distance of row in_a[i] of a and row in_b[i] of b, in float64.
+    void (*pair_squares)(const T* a, const int32_t* in_a, const T* b, const int32_t* in_b, int64_t count, int64_t width,
+                         double* out);
 };
 
 template <class T>

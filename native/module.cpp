@@ -254,7 +254,7 @@ using GrowRule = std::tuple<double, int64_t, std::string, int64_t, int64_t>;
 template <class T>
 std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
     const Rows<T>& X, const optional<In1<double>>& weights, uint64_t seed, const GrowRule& rule,
-    const In1<float>& normal_table) {
+    const In1<float>& normal_table, int64_t n_threads) {
     const auto& [leaf_size, max_leaves, cut, sharpen, candidates] = rule;
     const size_t n = X.shape(0), width = X.shape(1);
     require(n > 0 && n < (size_t(1) << 32), "X: between 1 and 2^32 - 1 rows");
@@ -262,8 +262,9 @@ std::tuple<Array<T, 2>, Array<T, 1>, Array<int32_t, 2>, Array<int32_t, 1>> grow(
     require(!weights || weights->shape(0) == n, "weights: length");
     require(normal_table.shape(0) == 4096, "normal_table: 4096 quantiles");
     require(candidates > 0 && sharpen >= 0 && max_leaves > 0, "n_candidates, sharpen, max_leaves: range");
+    require(n_threads > 0, "n_threads: positive");
     const GrowOptions options = {seed, leaf_size, max_leaves, cut_named(cut), sharpen, candidates,
-                                 normal_table.data()};
+                                 normal_table.data(), n_threads};
     Tree<T> tree;
     {
         nb::gil_scoped_release released;
@@ -394,15 +395,16 @@ void offer_groups(const In2<T>& points, int64_t width, const In1<int32_t>& order
 
 template <class T>
 void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links, const In2<uint8_t>& fresh,
-                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances) {
+                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances, const optional<In2<float>>& least) {
     const Lists<T> lists = neighbour_lists<T>(points, width, ids, distances);
+    require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
             "links and fresh: shape");
+    nb::gil_scoped_release released;  // before links are looked through: there are many
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
-    nb::gil_scoped_release released;
-    kernels<T>().offer_links(lists, {links.data(), fresh.data(), int64_t(links.shape(1))}, queries.data(),
-                             int64_t(queries.shape(0)));
+    const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};
+    kernels<T>().offer_links(lists, all, queries.data(), int64_t(queries.shape(0)));
 }
 
 std::tuple<Array<int32_t, 2>, Array<uint8_t, 2>> links_of(const In2<int32_t>& ids, const In2<int32_t>& before,
@@ -418,6 +420,18 @@ std::tuple<Array<int32_t, 2>, Array<uint8_t, 2>> links_of(const In2<int32_t>& id
     }
     return {give<int32_t, 2>(std::move(table.ids), {n, size_t(width)}),
             give<uint8_t, 2>(std::move(table.fresh), {n, size_t(width)})};
+}
+
+template <class T>
+void pair_squares(const In2<T>& A, const In1<int32_t>& in_a, const In2<T>& B, const In1<int32_t>& in_b,
+                  Out1<double> out) {
+    require(A.shape(1) == B.shape(1), "A and B: as many columns");
+    require(in_a.shape(0) == in_b.shape(0) && in_a.shape(0) == out.shape(0), "in_a, in_b and out: length");
+    nb::gil_scoped_release released;
+    require(all_within(in_a.data(), in_a.size(), 0, int64_t(A.shape(0))), "in_a: rows of A");
+    require(all_within(in_b.data(), in_b.size(), 0, int64_t(B.shape(0))), "in_b: rows of B");
+    kernels<T>().pair_squares(A.data(), in_a.data(), B.data(), in_b.data(), int64_t(in_a.shape(0)), int64_t(A.shape(1)),
+                              out.data());
 }
 
 template <class T>
@@ -442,7 +456,10 @@ void define_neighbours_for(nb::module_& module) {
     module.def("offer_groups", &offer_groups<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("order"),
                nb::arg("starts"), nb::arg("span"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
     module.def("offer_links", &offer_links<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("links"),
-               nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
+               nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert(),
+               nb::kw_only(), nb::arg("least").none() = nb::none());
+    module.def("pair_squares", &pair_squares<T>, nb::arg("A").noconvert(), nb::arg("in_a"), nb::arg("B").noconvert(),
+               nb::arg("in_b"), nb::arg("out").noconvert());
     module.def("offer_copies", &copies<T>, nb::arg("near"), nb::arg("near_distances"), nb::arg("starts"),
                nb::arg("rows"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
 }
@@ -452,7 +469,7 @@ void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
                nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
-               nb::arg("rule"), nb::arg("normal_table"));
+               nb::arg("rule"), nb::arg("normal_table"), nb::arg("n_threads") = 1);
 }
 
 }  // namespace

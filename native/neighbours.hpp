@@ -111,6 +111,7 @@ static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, c
         const T* x = lists.points.data + own * padded;
         T* distances = lists.distances + own * k;
         int32_t* ids = lists.ids + own * k;
+        const float* least = links.least == nullptr ? nullptr : links.least + own * lists.points.rows;
         int64_t held = 0;
         const auto measure = [&] {
             const T* const points[4] = {lists.points.data + waiting[0] * padded, lists.points.data + waiting[1] * padded,
@@ -124,6 +125,7 @@ static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, c
         const auto consider = [&](int32_t id) {
             if (seen.data()[id] == mark) return;
             seen.data()[id] = mark;
+            if (least != nullptr && T(least[id]) > distances[k - 1]) return;
             waiting[held++] = id;
             if (held == 4) measure();
         };

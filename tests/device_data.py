@@ -1,7 +1,7 @@
 """A graphics card that is none: its kernels run on the host, block by block, its memory is NumPy's."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dc2.core.gpu import scan
 from dc2.core.gpu.card import _record
+from dc2.core.gpu.kept import Kept
 from dc2.core.records import Centres, FlatTree, FoundOut, check_centres, check_tree
 
 
@@ -19,16 +20,30 @@ class HostCard:
     xp = np
     number = 0
 
-    def __init__(self, processors: int = 1, most_blocks: int = 10**6, shared_bytes: int = 2**20) -> None:
+    def __init__(
+        self,
+        processors: int = 1,
+        most_blocks: int = 10**6,
+        shared_bytes: int = 2**20,
+        most_bytes: int = 2**40,
+    ) -> None:
+        self.most_bytes = most_bytes
         self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
         self.launched: list[str] = []
         self.buffers: list[Any] = []
+        self._kept = Kept()
         self._twin = pytest.importorskip("device_twin")
 
     def array(self, host: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(host)
 
+    def kept(self, host: NDArray[Any], form: str, make: Any) -> Any:
+        return self._kept.of(host, form, lambda: make(host))
+
     def asnumpy(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array
+
+    def fetched(self, array: NDArray[Any]) -> NDArray[Any]:
         return array
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
@@ -48,6 +63,15 @@ class HostCard:
         record = _record(job)
         self._twin.launch(kernel, dtype == np.float64, record.ctypes.data, blocks, threads)
 
+    multiplies = True
+
+    def room_for(self, wanted: int) -> int:
+        return min(wanted, self.most_bytes)
+
+    def multiply(self, rows: NDArray[Any], points: NDArray[Any], out: NDArray[Any]) -> None:
+        with np.errstate(all="ignore"):
+            np.matmul(_in_ten_bits(rows), _in_ten_bits(points).T, out=out)
+
     def new_stream(self) -> None:
         return None
 
@@ -57,8 +81,8 @@ class HostCard:
     def fetch(self, fetchable: NDArray[Any], on_card: NDArray[Any], stream: None) -> None:
         on_card[:] = fetchable
 
-    def wait_for(self, stream: None) -> None:
-        pass
+    def on(self, stream: None) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def finish(self) -> None:
         pass
@@ -100,3 +124,8 @@ class DeviceCore:
 def _like(xp: Any, X: NDArray[Any]) -> Any:
     """The same values on the card, with rows or columns together as they are here."""
     return xp.asarray(X, order="F" if X.flags.f_contiguous else "C")
+
+
+def _in_ten_bits(X: NDArray[Any]) -> NDArray[Any]:
+    """Cut the last bits off, as the fastest products of a card do."""
+    return (np.ascontiguousarray(X).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

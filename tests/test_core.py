@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dc2.compress.router import Router, with_shortlist
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
+from dc2.core.pairs import squared_distances_of_pairs
 from dc2.core.records import Centres, FoundOut, GrowRule, SumsOut
 from dc2.trees import RPTree
 
@@ -85,18 +86,40 @@ def make_weights(seed: int, n_rows: int, kind: str) -> NDArray[np.float64] | Non
     seed=SEEDS, n_rows=st.integers(1, 120), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, layout=LAYOUTS,
     weights=st.sampled_from(["none", "whole", "fractions"]), leaf_size=st.sampled_from([0.0, 5.0, 30.0]),
     max_leaves=st.sampled_from([1, 2, 7, 50, 2**62]), cut=st.sampled_from(reference.CUTS),
-    sharpen=st.sampled_from([0, 1, 2, 4]), n_candidates=st.sampled_from([1, 3]),
+    sharpen=st.sampled_from([0, 1, 2, 4]), n_candidates=st.sampled_from([1, 3]), n_threads=st.sampled_from([1, 3]),
 )  # fmt: skip
 @settings(max_examples=250)
 def test_both_cores_grow_the_same_tree(
-    seed, n_rows, width, dtype, kind, layout, weights, leaf_size, max_leaves, cut, sharpen, n_candidates
+    seed,
+    n_rows,
+    width,
+    dtype,
+    kind,
+    layout,
+    weights,
+    leaf_size,
+    max_leaves,
+    cut,
+    sharpen,
+    n_candidates,
+    n_threads,
 ):
     X = make_rows(seed, n_rows, width, dtype, kind)
     options = (
         make_weights(seed, n_rows, weights), seed, GrowRule(leaf_size, max_leaves, cut, sharpen, n_candidates),
-        reference.NORMAL_TABLE,
+        reference.NORMAL_TABLE, n_threads,
     )  # fmt: skip
     assert_same_bits(native.grow_tree(laid_out(X, layout), *options), reference.grow_tree(X, *options))
+
+
+@pytest.mark.parametrize("cut", reference.CUTS)
+def test_threads_that_work_ahead_grow_the_same_tree(cut):
+    X = make_rows(2, 40_000, 30, np.float32, "normal")
+    X[::7] = np.round(X[::7])
+    options = (None, 3, GrowRule(0.0, 3000, cut, 1), reference.NORMAL_TABLE)
+    alone = native.grow_tree(X, *options)
+    for n_threads in (2, 5):
+        assert_same_bits(native.grow_tree(X, *options, n_threads), alone)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,6 +128,20 @@ def test_both_cores_estimate_the_covariance_of_a_large_node_from_the_same_rows(d
     X = make_rows(1, 3000, 11, dtype, "normal")
     options = (make_weights(1, 3000, weights), 7, GrowRule(0.0, 12, "mean", 3, 2), reference.NORMAL_TABLE)
     assert_same_bits(native.grow_tree(X, *options), reference.grow_tree(X, *options))
+
+
+@given(seed=SEEDS, width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, count=st.integers(0, 50))
+def test_both_cores_take_the_same_distances_of_pairs(seed, width, dtype, kind, count):
+    rng = np.random.default_rng(seed)
+    A, B = make_rows(seed, 30, width, dtype, kind), make_rows(seed + 1, 20, width, dtype, kind)
+    pairs = rng.integers(0, 30, count).astype(np.int32), rng.integers(0, 20, count).astype(np.int32)
+    ours, theirs = np.empty(count), np.empty(count)
+    with np.errstate(over="ignore"):
+        native.pair_squares(A, pairs[0], B, pairs[1], ours)
+        reference.pair_squares(A, pairs[0], B, pairs[1], theirs)
+        assert_same_bits([ours], [theirs])
+        assert_same_bits([squared_distances_of_pairs(A, pairs[0], B, pairs[1], 3)], [theirs])
+    np.testing.assert_allclose(ours, ((A.astype(float)[pairs[0]] - B[pairs[1]]) ** 2).sum(axis=1))
 
 
 def scanned(

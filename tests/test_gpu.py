@@ -1,11 +1,14 @@
 """On a real card: what it gives is what the host gives, to the last bit."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 from dc2 import Compressor, DC2Clustering
+from dc2.compress.sums import Sums, grids
 from dc2.core import reference
-from dc2.core.gpu import own_card
+from dc2.core.gpu import DeviceRows, own_card, scan
 from dc2.errors import DeviceError
 from device_data import DeviceCore
 from test_core import assert_same_bits, make_router, make_rows, make_weights, scanned
@@ -40,6 +43,33 @@ def test_a_card_scans_as_numpy_does(card, width, dtype, n_near):
                 assert_same_bits(
                     scanned(DeviceCore(card), np.asfortranarray(X), w, router, few, True), theirs
                 )
+
+
+@pytest.mark.parametrize("width", [40, 100, 768])
+def test_rough_products_change_no_walk(card, width):
+    if not card.multiplies:
+        pytest.skip("there is no cuBLAS")
+    for seed, kind in enumerate(KINDS):
+        X = make_rows(seed, 5000, width, np.float32, kind)
+        router = make_router(X[:1500], 60, seed, 24)
+        with np.errstate(over="ignore"), mock.patch.object(scan._Scan, "_can_multiply", return_value=True):
+            ours = scanned(DeviceCore(card), X, None, router, None, True)
+        with np.errstate(over="ignore"):
+            assert_same_bits(ours, scanned(reference, X, None, router, None, True))
+
+
+def test_means_that_stay_on_a_card_are_those_of_sums(card):
+    for kind in KINDS:
+        X = make_rows(1, 3000, 20, np.float32, kind)
+        router = make_router(X[:1000], 40, 1, 8)
+        magic = grids(np.abs(X).max(axis=0).astype(np.float64), float(len(X)))
+        sums = Sums.zeros(*router.centres.shape)
+        with np.errstate(over="ignore"):
+            router.add_up(X, range(len(X)), None, magic, sums)
+            theirs = sums.means_and_spread(router.centres)[0].astype(np.float32)
+            with card.use():
+                rows_there = DeviceRows(card, card.array(X), X.dtype, card.asnumpy)
+            assert_same_bits([router.means_on_card(rows_there, None, magic)], [theirs])
 
 
 def test_any_number_of_blocks_gives_the_same_bits(card, monkeypatch):

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dc2 import Compressor, DC2Clustering
+from dc2 import Compressor, DC2Clustering, as_source
 from dc2.core.gpu.rows import DeviceRows
 from dc2.engines.cuda import CudaEngine, CudaSource
 from dc2.engines.cuda import engine as cuda_engine
+from dc2.engines.cuda.feed import fed
 from dc2.errors import DeviceError, InputError, ParameterError
+from dc2.sources import Block
 from dc2.sources.promotion import promoted_dtype
 from device_data import HostCard
 
@@ -100,7 +102,8 @@ def test_rows_of_the_host_are_sent_through_the_card_in_blocks(monkeypatch, n_job
     how: dict[str, Any] = {"n_signatures": 50, "random_state": 0, "sample_size": 4000, "n_jobs": n_jobs}
     theirs = Compressor(**how).fit(X)
     ours = Compressor(**how, device="cuda", block_bytes=100_000).fit(X)
-    assert card.launched.count("route_rows") == 8
+    assert card.launched.count("find_means") == 3  # of the sample, which is sent once
+    assert card.launched.count("route_rows") == 3 + 8
     np.testing.assert_array_equal(ours.signatures_.points, theirs.signatures_.points)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
     np.testing.assert_array_equal(ours.apply(X), theirs.labels_)
@@ -111,12 +114,17 @@ def test_rows_of_the_host_are_sent_through_the_card_in_blocks(monkeypatch, n_job
 
 
 def test_what_breaks_off_leaves_no_thread_waiting():
-    source_blocks = iter(on_card(blobs(1000, 3)).blocks(120))
-    from dc2.engines.cuda.feed import fed
-
-    blocks = fed(HostCard(), source_blocks, 2)
-    assert isinstance(next(blocks).rows, DeviceRows)
+    blocks = fed(
+        HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2, np.asarray
+    )
+    assert next(blocks) == (10, DeviceRows)
     blocks.close()
+
+    def refuse(block: Block) -> None:
+        raise InputError(f"block {block.start}")
+
+    with pytest.raises(InputError, match="block 0"):
+        list(fed(HostCard(), refuse, as_source(blobs(1000, 3)).blocks(120), 2, np.asarray))
 
 
 def test_rows_that_cannot_be_used_are_named_by_column_and_row():
@@ -142,8 +150,6 @@ def test_a_device_that_is_unknown_is_refused_and_a_missing_one_told_in_a_sentenc
 def test_the_engine_takes_samples_on_the_host():
     card = HostCard()
     engine = CudaEngine(n_jobs=1, card=card)
-    from dc2 import as_source
-
     kinds = engine.map(lambda block: type(block.rows), as_source(blobs(100, 2)), stage="divide")
     assert set(kinds) == {np.ndarray}
     kinds = engine.map(lambda block: type(block.rows), as_source(blobs(100, 2)), stage="compress")

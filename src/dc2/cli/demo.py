@@ -58,12 +58,11 @@ def demo(
 
 def _clustered(data: Path, files: dict[str, Path]) -> NDArray[Any]:
     """Say the command, run it and return the labels that it wrote."""
-    shown = [str(data), "-k", "2", "--id", "truth", *(str(part) for pair in files.items() for part in pair)]
+    shown = [str(data), "--id", "truth", *(str(part) for pair in files.items() for part in pair)]
     print(f"$ dc2 cluster {shlex.join(shown)} --force\n")
     cluster(
         ClusterOptions(
             data=[str(data)],
-            clusters=2,
             id_columns=["truth"],
             output=files["-o"],
             model=files["--model"],
@@ -117,7 +116,7 @@ def _kmeans(X: NDArray[Any]) -> NDArray[Any]:
 def _dc2(X: NDArray[Any]) -> NDArray[np.int32]:
     from dc2.cluster import DC2Clustering
 
-    return DC2Clustering(2, scale="standard", random_state=0).fit(X).labels_
+    return DC2Clustering(scale="standard", random_state=0).fit(X).labels_
 
 
 def _score(truth: NDArray[Any], labels: NDArray[Any]) -> float:

@@ -124,7 +124,7 @@ def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
         ids=in_form_of(source, compression.ids),
         scores=scores,
         rows=source if compression.ids is not None else None,
-        members=member_rows(compression, similarity),
+        members=member_rows(compression, similarity, threads),
     )
 
 

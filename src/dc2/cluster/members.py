@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.compress.compress import Compression
+from dc2.core.pairs import squared_distances_of_pairs
 
 __all__ = ["member_rows"]
 
 TRIED = 8  # sampled rows of each signature, of which the nearest is taken
 
 
-def member_rows(compression: Compression, similarity: Any) -> NDArray[Any]:
+def member_rows(compression: Compression, similarity: Any, n_threads: int = 1) -> NDArray[Any]:
     """Return a row of each signature as it was clustered: of a few sampled ones that nearest to it.
 
     A signature that no sampled row belongs to stands for itself, and so do signatures that are rows.
@@ -27,8 +28,7 @@ def member_rows(compression: Compression, similarity: Any) -> NDArray[Any]:
     order = np.argsort(ids, kind="stable")
     starts = np.searchsorted(ids[order], np.arange(len(points)))
     tried = order[np.arange(len(order)) - starts[ids[order]] < TRIED]
-    off = sample.X[tried].astype(np.float64) - points[ids[tried]]
-    squared = np.einsum("ij,ij->i", off, off)
+    squared = squared_distances_of_pairs(sample.X, tried, points, ids[tried], n_threads)
     best_first = tried[np.lexsort((squared, ids[tried]))]
     found, first = np.unique(ids[best_first], return_index=True)
     members = points.copy()

@@ -125,7 +125,8 @@ class Evidence:
 
     @cached_property
     def _valleys(self) -> Valleys:
-        return Valleys.of(self._nodes.graph, self._nodes.points, self._nodes.masses)
+        nodes = self._nodes
+        return Valleys.of(nodes.graph, nodes.points, nodes.masses, nodes.n_threads)
 
     @property
     def dimension(self) -> float:

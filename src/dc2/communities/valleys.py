@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.graph import TieGraph
+from dc2.core.pairs import squared_distances_of_pairs
 
-_BLOCK = 1 << 22  # numbers held at once while distances are taken
+# A main neighbour is one to which a cluster has at least half as many ties as to that to which it has most.
+MAIN_NEIGHBOUR = 0.5
 
 
 def sparsity(
-    graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]
+    graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
 ) -> tuple[NDArray[np.float64], float]:
     """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
 
@@ -24,8 +26,12 @@ def sparsity(
     """
     if _rows_are_nodes(graph):
         starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
-        return _sparsity(starts, graph.near[:, 1:].ravel(), points, masses, reach="last")
-    return _sparsity(graph.indptr, graph.indices, points, masses, reach="mean")
+        ties, reach = (starts, graph.near[:, 1:].ravel()), "last"
+    else:
+        ties, reach = (graph.indptr, graph.indices), "mean"
+    nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
+    squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
+    return _sparsity(*ties, squared, masses, reach)
 
 
 def _rows_are_nodes(graph: TieGraph) -> bool:
@@ -40,14 +46,13 @@ def _rows_are_nodes(graph: TieGraph) -> bool:
 def _sparsity(
     starts: NDArray[np.int64],
     others: NDArray[np.int32],
-    points: NDArray[Any],
+    squared: NDArray[np.float64],
     masses: NDArray[np.float64],
     reach: str,
 ) -> tuple[NDArray[np.float64], float]:
     n = len(starts) - 1
     counts = np.diff(starts)
     nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
-    squared = _squared_distances(points, nodes, others)
     smallest = max(float(squared.max(initial=0.0)) * 1e-24, np.finfo(np.float64).tiny)
     logs = 0.5 * np.log(np.maximum(squared, smallest))
     tied = counts > 0
@@ -65,18 +70,6 @@ def _sparsity(
     return values, 1 / spread
 
 
-def _squared_distances(
-    points: NDArray[Any], nodes: NDArray[np.int32], others: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    squared = np.empty(len(nodes))
-    block = max(1, _BLOCK // max(1, points.shape[1]))
-    for start in range(0, len(nodes), block):
-        part = slice(start, start + block)
-        gap = points[nodes[part]].astype(np.float64) - points[others[part]]
-        squared[part] = np.einsum("ij,ij->i", gap, gap)
-    return squared
-
-
 @dataclass(frozen=True)
 class Valleys:
     """What is needed to look for valleys, made once for a graph."""
@@ -88,19 +81,25 @@ class Valleys:
     dimension: float
 
     @classmethod
-    def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64]) -> Valleys:
+    def of(
+        cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
+    ) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
         volumes = np.maximum(graph.volumes(), 1.0)
-        return cls(nodes, volumes, ties_of_a_thread(graph), *sparsity(graph, points, masses))
+        return cls(nodes, volumes, ties_of_a_thread(graph), *sparsity(graph, points, masses, n_threads))
 
     def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
-        Depth is a logarithm of density: over the ties that leave a cluster, the mean of how much sparser their ends
-        are than the inside of the sparser one of the two clusters. A cluster without ties to others has infinite
-        depth. Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where
-        fewer leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+        Depth is a logarithm of density: over the ties between two clusters, the mean of how much sparser their ends
+        are than the inside of the sparser cluster, 1 at most. A cluster has half the mean over its neighbours and
+        half the least of its main neighbours: what was cut from a shape is told by the valley that is missing on one
+        side, however empty the other sides are. A cluster without ties to others has infinite depth.
+
+        Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where fewer
+        leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+
         The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
@@ -113,10 +112,17 @@ class Valleys:
         weights = ties / np.sqrt(self.volumes[ends] * self.volumes[others])
         between = (self.sparsity[ends] + self.sparsity[others]) / 2
         rise = between - np.maximum(within[labels[ends]], within[labels[others]])
-        total = np.bincount(labels[ends], weights, minlength=n_clusters)
-        summed = np.bincount(labels[ends], weights * rise, minlength=n_clusters)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            depths: NDArray[np.float64] = np.where(total > 0, summed / total, np.inf)
+        pairs, pair = np.unique(labels[ends] * np.int64(n_clusters) + labels[others], return_inverse=True)
+        total, summed = np.bincount(pair, weights), np.bincount(pair, weights * rise)
+        cluster = pairs // n_clusters
+        deep = np.clip(summed / total, 0, 1)
+        most, least = np.zeros(n_clusters), np.full(n_clusters, np.inf)
+        np.maximum.at(most, cluster, total)
+        main = total >= MAIN_NEIGHBOUR * most[cluster]
+        np.minimum.at(least, cluster[main], deep[main])
+        all_ties = np.bincount(cluster, total, minlength=n_clusters)
+        mean = np.bincount(cluster, total * deep, minlength=n_clusters) / np.maximum(all_ties, 1e-300)
+        depths = (least + mean) / 2
         left = np.bincount(labels[ends], ties, minlength=n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
         return np.maximum(depths, apart), _share(float(ties.sum()), labels, self.volumes)

@@ -26,6 +26,7 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
+REACH_BYTES = 2**20  # of rows that are compared with their centres at a time, in the cache
 SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about as near
 
 
@@ -101,6 +102,7 @@ def compress_sampled(
     source: Source, engine: Engine, scaled: ScaledSample, plan: Plan, seeds: CompressSeeds, n_threads: int
 ) -> Compression:
     """Grow the trees on a sample, route every row and add it up per leaf."""
+    scaled = replace(scaled, sample=scaled.sample.sent_to(engine))
     router, reach = place_cuts(scaled, plan, seeds, n_threads)
     sample = scaled.sample
     sums, ids = add_up(source, engine, router, grids(reach, sample.total_weight), sample.n_rows)
@@ -136,11 +138,12 @@ def place_cuts(
     router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaled.scaling)
     router = replace(router, centres=_means(router, sample, reach, n_threads))
     if plan.populate == "nearest" and len(trees) == 1:
-        router = with_shortlist(router, list_length(router.n_features), n_threads)
+        least = None if sample.on_card is None else sample.on_card.least_squared_distances
+        router = with_shortlist(router, list_length(router.n_features), n_threads, least=least)
         for _ in range(plan.refine):
             router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
         if plan.refine:
-            router = with_shortlist(router, list_length(router.n_features), n_threads)
+            router = with_shortlist(router, list_length(router.n_features), n_threads, least=least)
     return router, reach
 
 
@@ -164,7 +167,7 @@ def _reach(
         off: NDArray[Any] = np.abs(block.X - centres[leaf[block.start : block.stop]]).max(axis=0)
         return off
 
-    blocks = ThreadEngine(n_threads).map(farthest, as_source(X), stage="divide")
+    blocks = ThreadEngine(n_threads, REACH_BYTES).map(farthest, as_source(X), stage="divide")
     reach: NDArray[np.float64] = np.max(list(blocks), axis=0).astype(np.float64)
     return reach if reach.any() else np.ptp(X, axis=0).astype(np.float64)
 
@@ -175,7 +178,7 @@ def add_up(
     """Route every row and add it up; keep where each went if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
     ids_on_card: list[Any] = []  # one for all rows: those of a card are one block
-    total = Sums.zeros(*router.centres.shape)
+    total: Sums | None = None
     spare = SpareSums(*router.centres.shape)
     seen = 0
 
@@ -191,10 +194,13 @@ def add_up(
         return sums, block.n_rows
 
     for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
-        total.add(sums)
-        spare.give_back(sums)
         seen += rows
-    if seen != n_rows:
+        if total is None:
+            total = sums
+        else:
+            total.add(sums)
+            spare.give_back(sums)
+    if total is None or seen != n_rows:
         raise InputError(
             f"the source gave {n_rows} rows in its first pass and {seen} in its second; it must give the same rows "
             "each time."
@@ -234,6 +240,8 @@ def _members(router: Router, sample: Sample, sample_seed: int, n_threads: int) -
 
 def _means(router: Router, sample: Sample, reach: NDArray[np.float64], n_threads: int) -> NDArray[Any]:
     """Return the mean of the sampled rows of each signature."""
+    if sample.on_card is not None and len(router.trees) == 1:
+        return router.means_on_card(sample.on_card, sample.weights, grids(reach, sample.weight))
     sums, _ = _scan_sample(router, sample, reach, n_threads)
     means, _ = sums.means_and_spread(router.centres)
     return means.astype(router.dtype)

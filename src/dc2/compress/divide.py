@@ -93,10 +93,12 @@ def _parts(
 
 
 def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_threads: int) -> list[_Grown]:
+    threads_each = n_threads if len(parts) == 1 else 1
+
     def grow(part: _Part, leaf_size: float, max_leaves: int) -> _Grown:
         return grow_on(
             part.X, part.weights, seed=part.seed, leaf_size=leaf_size, max_leaves=max_leaves,
-            cut=division.cut, sharpen=division.sharpen,
+            cut=division.cut, sharpen=division.sharpen, n_threads=threads_each,
         )  # fmt: skip
 
     if division.leaf_size is not None:

@@ -32,6 +32,8 @@ def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows
     n_threads : int
     """
     router = replace(router, scaling=None)
+    if sample.on_card is not None:
+        return NearRows(router.nearest_few(sample.on_card, few)[0], sample.weights)
 
     def nearest(block: Block) -> NDArray[np.int32]:
         ids: NDArray[np.int32] = router.nearest_few(block.X, few)[0]

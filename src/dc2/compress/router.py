@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -14,16 +13,16 @@ from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.compress.scaling import Scaling
-from dc2.compress.sums import Sums
+from dc2.compress.sums import Sums, raise_too_large
+from dc2.core.pairs import squared_distances_of_pairs
 from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
-from dc2.trees.neighbours import nearest_neighbours
+from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
-SHORTLIST_VALUES = 2**19  # numbers that a thread holds to compare signatures with those on their lists
 EXITS = 8
 EXIT_DISTANCES = 2**22  # at most: of very many signatures, exits are looked for among evenly taken ones
 
@@ -176,6 +175,23 @@ class Router:
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
         return ids
 
+    def means_on_card(
+        self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]
+    ) -> NDArray[Any]:
+        """Return the mean of each signature's rows, which lie on a graphics card and are scaled already.
+
+        The same bits as `add_up` and `Sums.means_and_spread` give; the sums stay on the card.
+        """
+        (tree,) = self.trees
+        centres = Centres(self.centres, self.shortlist, self.gaps)
+        means: NDArray[Any]
+        means, bad_rows, bad_sums = X.means(weights, tree.arrays, centres, magic)
+        if bad_rows:
+            raise_unusable(X, None, 0)
+        if bad_sums:
+            raise_too_large(float(np.abs(self.centres).max()))
+        return means
+
     def _taken(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
         X = X.astype(self.dtype, copy=False)
         return X if self.scaling is None else self.scaling.apply(X, start)
@@ -221,15 +237,19 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
 
 
-def with_shortlist(router: Router, n_near: int, n_threads: int = 1, exits: bool = True) -> Router:
+def with_shortlist(
+    router: Router, n_near: int, n_threads: int = 1, exits: bool = True, least: Least | None = None
+) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
 
-    A leaf of one point straddles nothing, so that its walks need no exits.
+    A leaf of one point straddles nothing, so that its walks need no exits. `least` saves `nearest_neighbours` time.
     """
     centres = router.centres.astype(np.float64)
     n_near = min(n_near, len(centres))
     n_all = min(n_near + EXITS * exits, len(centres))
-    shortlist, squared = nearest_neighbours(centres, n_all, seed=router.deal_seed, n_threads=n_threads)
+    shortlist, squared = nearest_neighbours(
+        centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
+    )
     gaps = np.sqrt(squared)
     if n_near < n_all:
         _put_exits(centres, n_near, shortlist, gaps, n_threads)
@@ -243,22 +263,12 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
     """
     before = router.shortlist
     assert before is not None
-    shortlist = np.empty_like(before)
-    gaps = np.empty(shortlist.shape)
-
-    step = max(1, min(SHORTLIST_ROWS, SHORTLIST_VALUES // (before.shape[1] * centres.shape[1])))
-
-    def sort(start: int) -> None:
-        own = slice(start, start + step)
-        listed = before[own]
-        off = centres[listed].astype(np.float64) - centres[own, None]
-        distances = np.sqrt(np.einsum("ijk,ijk->ij", off, off))
-        order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
-        shortlist[own] = np.take_along_axis(listed, order, axis=1)
-        gaps[own] = np.take_along_axis(distances, order, axis=1)
-
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(sort, range(0, len(centres), step)))
+    own = np.repeat(np.arange(len(before)), before.shape[1])
+    squared = squared_distances_of_pairs(centres, before.ravel(), centres, own, n_threads)
+    distances = np.sqrt(squared).reshape(before.shape)
+    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
+    shortlist = np.take_along_axis(before, order, axis=1)
+    gaps = np.take_along_axis(distances, order, axis=1)
     return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
 
 
@@ -289,13 +299,25 @@ def _put_exits(
         to_some[own] *= own[:, None] != some
 
     def put(start: int) -> None:
-        for own, exits in _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start):
-            listed = np.concatenate([shortlist[own, :n_near], some[exits], shortlist[own, n_near:]])
-            to_exits = np.linalg.norm(centres[some[exits]] - centres[own], axis=1)
-            distance = np.concatenate([gaps[own, :n_near], to_exits, gaps[own, n_near:]])
-            kept = np.sort(np.unique(listed, return_index=True)[1])[:n_all]
-            kept = kept[np.argsort(distance[kept], kind="stable")]
-            shortlist[own], gaps[own] = listed[kept], distance[kept]
+        exits = _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start)
+        own = start + np.flatnonzero(exits[:, 0] >= 0)
+        exits = exits[own - start]
+        is_exit = exits >= 0
+        ids, to_exits = some[exits], np.full(exits.shape, np.inf)
+        of_row, place = np.nonzero(is_exit)
+        to_exits[of_row, place] = np.linalg.norm(centres[ids[of_row, place]] - centres[own[of_row]], axis=1)
+        near, tail = np.split(shortlist[own], [n_near], axis=1)
+        to_near, to_tail = np.split(gaps[own], [n_near], axis=1)
+        twice = ((tail[:, :, None] == ids[:, None]) & is_exit[:, None]).any(axis=2)
+        left_out = np.concatenate([np.zeros(near.shape, bool), ~is_exit, twice], axis=1)
+        kept = np.argsort(left_out, axis=1, kind="stable")[
+            :, :n_all
+        ]  # those that stay come first, in their order
+        distances = np.take_along_axis(np.concatenate([to_near, to_exits, to_tail], axis=1), kept, axis=1)
+        by_distance = np.argsort(distances, axis=1, kind="stable")
+        listed = np.take_along_axis(np.concatenate([near, ids, tail], axis=1), kept, axis=1)
+        shortlist[own] = np.take_along_axis(listed, by_distance, axis=1)
+        gaps[own] = np.take_along_axis(distances, by_distance, axis=1)
 
     starts = range(0, len(centres), SHORTLIST_ROWS)
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
@@ -305,8 +327,8 @@ def _put_exits(
 
 def _exits(
     to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
-) -> Iterator[tuple[int, list[int]]]:
-    """Yield signatures and their exits, nearest first: columns of `to_some` that no neighbour leads to.
+) -> NDArray[np.intp]:
+    """Return the exits of signatures, nearest first, -1 behind the last: columns of `to_some` to which nobody leads.
 
     A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
     is none it would be trapped here, however far from c: then c itself becomes a neighbour.
@@ -324,11 +346,12 @@ def _exits(
     nearest = here.copy()
     for neighbour in near.T[1:]:
         np.minimum(nearest, to_some[neighbour], out=nearest)
-    trapped = (nearest >= here) & (here > 0)
-    for row in np.flatnonzero(trapped.any(axis=1)):
-        exits: list[int] = []
-        left = np.flatnonzero(trapped[row])
-        while len(left) and len(exits) < EXITS:
-            exits.append(int(left[here[row, left].argmin()]))
-            left = left[to_some[some[exits[-1]], left] >= here[row, left]]
-        yield start + int(row), exits
+    left = (nearest >= here) & (here > 0)
+    exits = np.full((len(near), EXITS), -1, np.intp)
+    rows = np.flatnonzero(left.any(axis=1))
+    for place in range(EXITS):
+        own = here[rows]
+        exits[rows, place] = np.where(left[rows], own, np.inf).argmin(axis=1)
+        left[rows] &= to_some[some[exits[rows, place]]] >= own
+        rows = rows[left[rows].any(axis=1)]
+    return exits

@@ -6,7 +6,7 @@ Any way to cut the rows into blocks gives the same sample, and the samples of pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,8 @@ class Sample:
         Rows of the source.
     total_weight : float
         Their weight.
+    on_card : DeviceRows or None
+        The same rows on a graphics card, where the engine has one.
     """
 
     rows: NDArray[np.int64]
@@ -46,6 +48,12 @@ class Sample:
     weights: NDArray[np.float64] | None
     n_rows: int
     total_weight: float
+    on_card: Any = None
+
+    def sent_to(self, engine: Engine) -> Sample:
+        """Return the sample with its rows on the card of an engine that has one."""
+        send = getattr(engine, "on_card", None)
+        return self if send is None else replace(self, on_card=send(self.X))
 
     @property
     def weight(self) -> float:
@@ -67,7 +75,7 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
     if source.in_memory and source.n_rows is not None and size >= source.n_rows:
         return _everything(source)
     limit = _first_limit(size, source.n_rows) if limited else ALL
-    picker = _Picker(seed, limit, source.feature_names)
+    picker = _Picker(seed, limit, size, source.feature_names)
     parts: list[_Part] = []
     held = n_rows = 0
     total_weight = 0.0
@@ -94,15 +102,19 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
 
 
 class _Picker:
-    """Keeps the rows of a block whose hash is at most a limit; the limit may fall while the pass goes on."""
+    """Keeps the rows of a block whose hash is at most a limit, and no more than are wanted of all blocks.
 
-    def __init__(self, seed: int, limit: int, feature_names: tuple[str, ...] | None) -> None:
-        self.seed, self.limit, self.feature_names = seed, limit, feature_names
+    The limit may fall while the pass goes on.
+    """
+
+    def __init__(self, seed: int, limit: int, size: int, feature_names: tuple[str, ...] | None) -> None:
+        self.seed, self.limit, self.size, self.feature_names = seed, limit, size, feature_names
 
     def __call__(self, block: Block) -> _Part:
         rows = _sampled_rows(block, self.seed, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
+        rows = rows[_places_of_smallest(rows, self.size, self.seed)]
         X = block.take(rows - block.start)
         if not np.isfinite(X).all():
             raise_unusable(block.X, self.feature_names, block.start)
@@ -132,10 +144,10 @@ def _first_limit(size: int, n_rows: int | None) -> int:
 
 def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     """Return the `size` rows with the smallest hash of several parts, copied once: a sample may be large."""
+    if len(parts) == 1 and len(parts[0].rows) <= size:
+        return parts[0]
     rows = np.concatenate([part.rows for part in parts])
-    places = np.arange(len(rows))
-    if len(rows) > size:
-        places = np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
+    places = _places_of_smallest(rows, size, seed)
     X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
     starts = np.cumsum([0, *(len(part.rows) for part in parts)])
     cuts = np.searchsorted(places, starts)
@@ -148,6 +160,13 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
         rows[places], X, weights,
         sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
     )  # fmt: skip
+
+
+def _places_of_smallest(rows: NDArray[np.int64], size: int, seed: int) -> NDArray[np.intp]:
+    """Return where the `size` rows with the smallest hash stand, ascending."""
+    if len(rows) <= size:
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
 
 
 def _everything(source: Source) -> Sample:

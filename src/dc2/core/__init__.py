@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # both implementations have these signatures
         offer_copies,
         offer_groups,
         offer_links,
+        pair_squares,
         sample_rows,
         scan,
     )
@@ -40,6 +41,7 @@ __all__ = [
     "offer_copies",
     "offer_groups",
     "offer_links",
+    "pair_squares",
     "reason",
     "sample_rows",
     "scan",
@@ -54,6 +56,7 @@ _REFERENCE = (
     "offer_copies",
     "offer_groups",
     "offer_links",
+    "pair_squares",
     "sample_rows",
     "scan",
 )

@@ -14,7 +14,13 @@ from scipy.special import ndtri
 
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
 from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
-from dc2.core.reference_neighbours import link_neighbours, offer_copies, offer_groups, offer_links
+from dc2.core.reference_neighbours import (
+    link_neighbours,
+    offer_copies,
+    offer_groups,
+    offer_links,
+    pair_squares,
+)
 
 __all__ = [
     "CUTS",
@@ -28,6 +34,7 @@ __all__ = [
     "offer_copies",
     "offer_groups",
     "offer_links",
+    "pair_squares",
     "sample_rows",
     "scan",
 ]
@@ -191,8 +198,9 @@ def grow_tree(
     seed: int,
     rule: GrowRule,
     normal_table: NDArray[np.float32] = NORMAL_TABLE,
+    n_threads: int = 1,
 ) -> TreeArrays:
-    """Grow one random projection tree, largest node first.
+    """Grow one random projection tree, largest node first; the same for any number of threads, of which this uses one.
 
     Returns directions (m, d), thresholds (m,), children (m, 2) where a negative entry is ~leaf, and the leaf of each
     row. Leaves are numbered from left to right.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dc2.core.lanes import Floats, lanes_dot
 
 EMPTY = 2**31 - 1
+NUMBERS = 1 << 16  # subtracted at a time, in the cache
 
 Ids = NDArray[np.int32]
 
@@ -74,11 +75,14 @@ def offer_links(
     queries: Ids,
     ids: Ids,
     distances: Floats,
+    *,
+    least: NDArray[np.float32] | None = None,
 ) -> None:
     """Offer some points their links and the links of their links, as far as one of the two steps is fresh.
 
-    OUT: `ids`, `distances`.
+    `least` (n, n): what the squared distances of points are at least; it only saves time. OUT: `ids`, `distances`.
     """
+    _require(least is None or least.shape == (len(points), len(points)), "least: shape")
     _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")
     _require(_all_within(links, -1, len(points)), "links: points")
     _require(_all_within(queries, 0, len(points)), "queries: points")
@@ -153,6 +157,25 @@ def offer_copies(
         found = np.repeat(far, [len(members) for members in copies])
         for own in rows[starts[place] : starts[place + 1]]:
             _offer(int(own), np.concatenate(copies), found, ids, distances)
+
+
+def pair_squares(
+    A: Floats,
+    in_a: Ids,
+    B: Floats,
+    in_b: Ids,
+    out: NDArray[np.float64],
+) -> None:
+    """Take the squared distance of row in_a[i] of A and row in_b[i] of B for each i, in float64. OUT: `out`."""
+    _require(A.shape[1] == B.shape[1], "A and B: as many columns")
+    _require(in_a.shape == in_b.shape == out.shape, "in_a, in_b and out: length")
+    _require(_all_within(in_a, 0, len(A)), "in_a: rows of A")
+    _require(_all_within(in_b, 0, len(B)), "in_b: rows of B")
+    step = max(1, NUMBERS // A.shape[1])
+    for start in range(0, len(out), step):
+        some = slice(start, start + step)
+        off = A[in_a[some]].astype(np.float64) - B[in_b[some]]
+        out[some] = lanes_dot(off, off)
 
 
 def _all_within(values: NDArray[np.integer[Any]], low: int, stop: int) -> bool:

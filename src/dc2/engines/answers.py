@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,13 +55,27 @@ def answered(
     if lazy is not None:
         return lazy(answer, like())
     answers = engine_for(source, options).map(answer, source, stage="populate")
-    return in_form_of(source, stacked(list(answers))) if source.in_memory else answers
+    return in_form_of(source, _in_one(answers, source.n_rows)) if source.in_memory else answers
 
 
 def in_form_of(source: Source, answers: Any) -> Any:
     """Return answers as the kind of array that the rows are, where those lie elsewhere than in NumPy's arrays."""
     form = getattr(source, "form", None)
     return form(answers) if form is not None and isinstance(answers, np.ndarray) else answers
+
+
+def _in_one(answers: Iterator[Any], n_rows: int | None) -> Any:
+    """Put the answers for all rows into one array, as they come: others are being found meanwhile."""
+    first = next(answers)
+    if n_rows is None or not isinstance(first, np.ndarray) or len(first) == n_rows:
+        return stacked([first, *answers])
+    whole = np.empty((n_rows, *first.shape[1:]), first.dtype)
+    stop = len(first)
+    whole[:stop] = first
+    for answer in answers:
+        whole[stop : stop + len(answer)] = answer
+        stop += len(answer)
+    return whole
 
 
 def stacked(parts: list[Any]) -> Any:

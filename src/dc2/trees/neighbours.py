@@ -32,9 +32,13 @@ RECALL = 0.985  # share of exact neighbours at which lists are good enough
 RANGES_PER_THREAD = 8
 
 Lists = tuple[NDArray[np.int32], NDArray[Any]]
+Least = Callable[[NDArray[Any]], NDArray[np.float32] | None]
+"""From points to what their squared distances are at least, of shape (n_points, n_points), or None."""
 
 
-def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: int) -> Lists:
+def nearest_neighbours(
+    points: NDArray[Any], k: int, *, seed: int, n_threads: int, least: Least | None = None
+) -> Lists:
     """Return the nearest neighbours of each of some points.
 
     Up to some thousand points they are exact. Beyond, about 99 of 100 of them are: points that share a leaf in one of a
@@ -51,6 +55,8 @@ def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: in
         Where the trees' directions come from.
     n_threads : int
         Number of threads; the result does not depend on it.
+    least : callable, optional
+        Says what the squared distances of some points are at least. It only saves time.
 
     Returns
     -------
@@ -74,8 +80,8 @@ def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: in
     with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
         places = _places(points)
         if places is None:
-            return _Search(points, k, seed, pool, n_threads).run()
-        near = _Search(points[places.first], k, seed, pool, n_threads).run()
+            return _Search(points, k, seed, pool, n_threads).run(least)
+        near = _Search(points[places.first], k, seed, pool, n_threads).run(least)
         ids, squared = _empty_lists(len(points), k, points.dtype)
         core.offer_copies(*near, places.starts, places.rows, ids, squared)
         return ids, squared
@@ -146,12 +152,14 @@ class _Search:
         self.lanes = _in_lanes(points)
         self.ids, self.squared = _empty_lists(len(points), k, points.dtype)
         self.n_threads = n_threads
+        self.least: NDArray[np.float32] | None = None
 
-    def run(self) -> Lists:
+    def run(self, least: Least | None) -> Lists:
         n, k = self.ids.shape
         if n * n * (self.points.shape[1] + LANES) <= ALL_PAIRS or n <= 4 * LEAF + 8 * k:
             self._offer_all_pairs()
             return self.ids, self.squared
+        self.least = None if least is None else least(self.points)
         before = np.full_like(self.ids, -1)
         leaf = max(LEAF, 3 * k)
         for growth in range(GROWTHS):
@@ -202,7 +210,14 @@ class _Search:
             len(order),
             RANGES_PER_THREAD * self.n_threads,
             lambda begin, end: core.offer_links(
-                self.lanes, self.points.shape[1], links, fresh, order[begin:end], self.ids, self.squared
+                self.lanes,
+                self.points.shape[1],
+                links,
+                fresh,
+                order[begin:end],
+                self.ids,
+                self.squared,
+                least=self.least,
             ),
         )
 

@@ -249,10 +249,11 @@ def grow_on(
     cut: str,
     sharpen: int,
     n_candidates: int = 1,
+    n_threads: int = 1,
 ) -> tuple[RPTree, NDArray[np.int32]]:
     """Grow a tree on checked rows; return it and the leaf of each row."""
     rule = GrowRule(leaf_size, max_leaves, cut, sharpen, n_candidates)
-    directions, thresholds, children, leaf = core.grow_tree(X, weights, seed, rule, NORMAL_TABLE)
+    directions, thresholds, children, leaf = core.grow_tree(X, weights, seed, rule, NORMAL_TABLE, n_threads)
     return RPTree(directions, thresholds, children), leaf
 
 

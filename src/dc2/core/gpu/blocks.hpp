@@ -16,11 +16,15 @@ struct Block {
 #define DC2_THREADS(block, t) for (int t = threadIdx.x, once = 1; once; once = 0)
 #define DC2_ROW_THREADS(block, t) for (int t = threadIdx.x / kLanes, once = 1; once; once = 0)
 #define DC2_BARRIER() __syncthreads()
+#define DC2_WARP_BARRIER() __syncwarp()
 #else
 #define DC2_THREADS(block, t) for (int t = 0; t < (block).threads; ++t)
 #define DC2_ROW_THREADS(block, t) for (int t = 0; t < (block).threads / kLanes; ++t)
 #define DC2_BARRIER()
+#define DC2_WARP_BARRIER()
 #endif
+
+constexpr int kWarp = 32;  // threads that go in step
 
 // A row and the id it belongs to.
 struct alignas(8) Entry {
@@ -42,10 +46,11 @@ struct ScanJob {
     T* near_distances;    // OUT (rows, few)
     Index few;
     Hash* bad;            // OUT (1): rows that are not finite, added to it
+    Bounds<T> bounds;
 };
 
-// Eight threads to a row: route it, walk, write what is asked for.
-template <class T>
+// Eight threads to a row: route it, walk, write what is asked for. `by_bounds`: whether there are rough products.
+template <class T, bool by_bounds = false>
 DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     const Index per_block = block.threads / kLanes;
     DC2_ROW_THREADS(block, t) {
@@ -54,7 +59,10 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
             const Row<T> x(job.X, row);
             bool finite = true;
             Id id = job.leaves == nullptr ? route(x, job.tree, finite) : job.leaves[row];
-            if (job.centres.shortlist != nullptr) id = walk(x, id, job.centres);
+            if (by_bounds)
+                id = walk_by_bounds(x, id, job.centres, job.bounds, job.bounds.products + row * job.bounds.signatures);
+            else if (job.centres.shortlist != nullptr)
+                id = walk(x, id, job.centres);
             if (job.near_ids != nullptr)
                 nearest_few(x, id, job.centres, job.few, job.near_ids + row * job.few,
                             job.near_distances + row * job.few);
@@ -182,14 +190,18 @@ DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* memo
         for (int i = t; i < 2 * count_near && i < 2 * job.nodes; i += block.threads) near.children[i] = job.children[i];
     }
     DC2_BARRIER();
+    // Each thirty-two threads fetch their own rows and wait for nobody else: while some read, others compute.
     for (Index base = block.number * block.threads; base < job.rows; base += block.blocks * block.threads) {
-        const Index left = job.rows - base, count = left < block.threads ? left : block.threads;
+        const Index left = job.rows - base;
+        const int count = int(left < block.threads ? left : block.threads);
         if (together) {
             DC2_THREADS(block, t) {
-                const T* from = job.X.data + base * width;
-                for (int i = t; i < count * width; i += block.threads) rows[i / width * own_step + i % width] = from[i];
+                const int first = t / kWarp * kWarp, mine = count - first < kWarp ? count - first : kWarp;
+                const T* from = job.X.data + (base + first) * width;
+                T* own = rows + first * own_step;
+                for (int i = t % kWarp; i < mine * width; i += kWarp) own[i / width * own_step + i % width] = from[i];
             }
-            DC2_BARRIER();
+            DC2_WARP_BARRIER();
         }
         DC2_THREADS(block, t) {
             if (t < count) {
@@ -201,7 +213,7 @@ DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* memo
                 route_row(job, x, base + t, near);
             }
         }
-        DC2_BARRIER();
+        DC2_WARP_BARRIER();
     }
 }
 
@@ -212,7 +224,20 @@ struct SortJob {
     Index rows, tile;    // a tile has at most 2^16 rows
     Index bins;          // ids are below
     Entry* order;        // OUT (rows): rows of each tile, by id
+    Hash* counts;        // OUT (bins) or null: rows of each id, added to
+    double* weights;     // OUT (2, bins, columns): the same as sums on the grids of weights, added to
+    const double* magic; // IN (2, columns): of these grids
+    Index columns;       // from id to id, and from the coarse grid's number to the fine one's
 };
+
+// Counts rows of a tile that weigh 1 each.
+DC2_FUNCTION void count_rows(const SortJob& job, Index id, int count) {
+    const double unit = on_grid(1.0, job.magic[0]), rest = on_grid(1.0 - unit, job.magic[job.columns]);
+    double* weight = job.weights + id * job.columns;
+    add_to(job.counts + id, Hash(count));
+    add_to(weight, count * unit);
+    if (rest != 0) add_to(weight + job.bins * job.columns, count * rest);
+}
 
 // One block to a tile of rows: puts them in the order of their ids. Which of equal ids comes first is left to chance,
 // so only sums that are exact may follow. `bins`, `sums` and `places`: shared memory for job.bins, 2 * threads and
@@ -233,7 +258,10 @@ DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, i
     DC2_BARRIER();
     DC2_THREADS(block, t) {
         int sum = 0;
-        for (int bin = t * share; bin < (t + 1) * share && bin < bins_of_all; ++bin) sum += bins[bin];
+        for (int bin = t * share; bin < (t + 1) * share && bin < bins_of_all; ++bin) {
+            sum += bins[bin];
+            if (job.counts != nullptr && bins[bin] > 0) count_rows(job, bin, bins[bin]);
+        }
         sums[t] = sum;
     }
     DC2_BARRIER();
@@ -284,7 +312,21 @@ struct SumJob {
     Hash* counts;            // OUT (signatures), added to
     double* totals;          // OUT (2, signatures, width + 2), added to
     Index signatures;
+    Index columns;           // that `add_up` adds: all, or all and the squares as one more
 };
+
+// What is added up: a column of a row, or its squared distance, which stands behind the last column.
+template <class T>
+DC2_FUNCTION double addend(const SumJob<T>& job, Index row, int column) {
+    if (column == width_of(job.X)) return job.squares[row];
+    return double(job.X.data[row * job.X.row_step + column * job.X.column_step]);
+}
+
+template <class T>
+DC2_FUNCTION double centre_of(const SumJob<T>& job, Id id, int column) {
+    const int width = width_of(job.X);
+    return column == width ? 0.0 : double(job.centres[Index(id) * width + column]);
+}
 
 template <class T>
 DC2_FUNCTION void add_to_totals(const SumJob<T>& job, Id id, Index column, double coarse, double fine) {
@@ -302,7 +344,7 @@ DC2_FUNCTION void add_in_turn(const SumJob<T>& job, const Entry* order, int coun
     for (int k = 0; k < count; ++k) {
         const Index row = order[k].row;
         const double weight = job.weights == nullptr ? 1.0 : job.weights[row];
-        const double off = double(job.X.data[row * job.X.row_step + column * job.X.column_step]) - centre;
+        const double off = addend(job, row, column) - centre;
         const double coarse = on_grid(off, coarse_magic), fine = on_grid(off - coarse, fine_magic);
         coarse_sum += weight * coarse;
         fine_sum += weight * fine;
@@ -340,18 +382,17 @@ DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
     const Entry* const order = job.order + run * job.run;
     const Index left = job.rows - run * job.run;
     const int count = int(left < job.run ? left : job.run);
-    const T* const values = job.X.data + column * job.X.column_step;
     Steps coarse(job.magic[column]), fine(job.magic[width + 2 + column]);
     Id held = order[0].id;
     int first = 0;
-    double centre = double(job.centres[Index(held) * width + column]);
+    double centre = centre_of(job, held, column);
     for (int k = 0; k < count; k += kAtOnce) {
         Entry entry[kAtOnce];
-        T x[kAtOnce];
+        double x[kAtOnce];
         DC2_UNROLL(kAtOnce)
         for (int i = 0; i < kAtOnce; ++i) entry[i] = order[k + i < count ? k + i : count - 1];
         DC2_UNROLL(kAtOnce)
-        for (int i = 0; i < kAtOnce; ++i) x[i] = values[entry[i].row * job.X.row_step];
+        for (int i = 0; i < kAtOnce; ++i) x[i] = addend(job, entry[i].row, column);
         DC2_UNROLL(kAtOnce + 1)
         for (int i = 0; i <= kAtOnce; ++i) {
             const bool is_last = k + i == count;
@@ -366,10 +407,10 @@ DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
                 fine.clear();
                 held = entry[i].id;
                 first = k + i;
-                centre = double(job.centres[Index(held) * width + column]);
+                centre = centre_of(job, held, column);
             }
             if (i == kAtOnce) break;
-            const double off = double(x[i]) - centre;
+            const double off = x[i] - centre;
             const double with_magic = off + coarse.magic;
             coarse.add(with_magic);
             fine.add((off - (with_magic - coarse.magic)) + fine.magic);
@@ -380,7 +421,7 @@ DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
 // Thirty-two threads have as many columns, or as many as there are: what they read lies together.
 template <class T>
 DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
-    const Index columns = width_of(job.X), runs = (job.rows + job.run - 1) / job.run;
+    const Index columns = job.columns, runs = (job.rows + job.run - 1) / job.run;
     DC2_THREADS(block, t) {
         for (Index at = block.number * block.threads + t; at < runs * columns; at += block.blocks * block.threads)
             add_up_column(job, at / columns, int(at % columns));
@@ -422,6 +463,34 @@ DC2_FUNCTION void add_squares(const SumJob<T>& job, const Block& block) {
     DC2_THREADS(block, t) {
         for (Index run = block.number * block.threads + t; run < runs; run += block.blocks * block.threads)
             add_squares_of(job, run * kRun, (run + 1) * kRun < job.rows ? (run + 1) * kRun : job.rows);
+    }
+}
+
+// --- means -------------------------------------------------------------------------------------------------------------
+
+template <class T>
+struct MeansJob {
+    const double* totals;    // IN (2, signatures, width + 2)
+    const T* centres;        // IN (signatures, width)
+    Index signatures, width;
+    T* means;                // OUT (signatures, width)
+    Hash* bad;               // OUT (1): sums that are not finite, added to it
+};
+
+// The mean of each signature's rows; one without rows keeps its centre.
+template <class T>
+DC2_FUNCTION void find_means(const MeansJob<T>& job, const Block& block) {
+    const Index columns = job.width + 2, all = job.signatures * columns;
+    DC2_THREADS(block, t) {
+        for (Index at = block.number * block.threads + t; at < all; at += block.blocks * block.threads) {
+            const Index id = at / columns, column = at % columns, weight_at = id * columns + job.width + 1;
+            const double sum = job.totals[at] + job.totals[all + at];
+            if (!is_finite(sum)) add_to(job.bad, Hash(1));
+            if (column >= job.width) continue;
+            const double weight = job.totals[weight_at] + job.totals[all + weight_at];
+            const Index own = id * job.width + column;
+            job.means[own] = T(double(job.centres[own]) + sum / (weight > 0 ? weight : 1.0));
+        }
     }
 }
 
@@ -513,6 +582,9 @@ constexpr bool kManyHeld = kHeld && kChunks * sizeof(DC2_REAL) > 64 * 4;  // reg
 extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
     scan_rows(*job, own_block());
 }
+extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_by_bounds_kernel(const ScanJob<DC2_REAL>* job) {
+    scan_rows<DC2_REAL, true>(*job, own_block());
+}
 #if DC2_WIDTH * DC2_REAL_BYTES <= 256
 extern "C" __global__ void __launch_bounds__(DC2_WIDTH * DC2_REAL_BYTES <= 80 ? 1024 : 256)
     route_rows_kernel(const RouteJob<DC2_REAL>* job) {
@@ -524,8 +596,9 @@ extern "C" __global__ void sort_tile_kernel(const SortJob* job) {
     int* sums = bins + job->bins;
     sort_tile(*job, own_block(), bins, sums, reinterpret_cast<unsigned short*>(sums + 2 * blockDim.x));
 }
-extern "C" __global__ void __launch_bounds__(256, 3) add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
+extern "C" __global__ void __launch_bounds__(256, 2) add_up_kernel(const SumJob<DC2_REAL>* job) { add_up(*job, own_block()); }
 extern "C" __global__ void add_squares_kernel(const SumJob<DC2_REAL>* job) { add_squares(*job, own_block()); }
+extern "C" __global__ void find_means_kernel(const MeansJob<DC2_REAL>* job) { find_means(*job, own_block()); }
 extern "C" __global__ void hash_rows_kernel(const HashJob* job) { hash_rows(*job, own_block()); }
 extern "C" __global__ void scale_rows_kernel(const ScaleJob<DC2_REAL>* job) { scale_rows(*job, own_block()); }
 

@@ -289,6 +289,13 @@ DC2_FUNCTION T squared_distance(const Row<T>& x, const T* point) {
     return fold(sum);
 }
 
+template <class T>
+DC2_FUNCTION T squared_length(const Row<T>& x) {
+    Lanes<T> sum = zeros<T>();
+    DC2_FOR_CHUNKS(x, g, c) add_product(sum, x.chunk(g * kGroup + c), x.chunk(g * kGroup + c));
+    return fold(sum);
+}
+
 // The same in float64, whatever the row is: what is added up.
 template <class T>
 DC2_FUNCTION double wide_squared_distance(const Row<T>& x, const T* point) {
@@ -372,6 +379,82 @@ DC2_FUNCTION Id walk(const Row<T>& x, Id leaf, const Centres<T>& centres) {
         distance = nearer ? found : distance;
         reach = nearer ? T(2.002) * root(found) : reach;
         k = nearer ? 0 : k + kGroup;
+    }
+    return at;
+}
+
+// Rough products of rows with centres, taken by a matrix product that rounds as it likes, and what they say for sure.
+// With c' = c - middle, the squared distance of x and c is |x - middle|^2 + |c'|^2 + 2 middle.c' - 2 x.c'.
+template <class T>
+struct Bounds {
+    const T* products;    // (rows, signatures) or null: x.c', each off by 2^-8 |x| |c'| at most
+    const T* middle;      // a point
+    const T* facts;       // (3, signatures): |c'|^2 + 2 middle.c'; 2^-7 |c'|; 2^-15 (|c'|^2 + 2 |middle| |c'|)
+    Index signatures;
+};
+
+// Whether a centre may be nearer than some distance; no only if the distance, as `squared_distance` rounds it, is not
+// smaller. `about`: |x - middle|^2 less 2^-15 of it, `length`: |x|. Numbers out of the ordinary decide nothing.
+template <class T>
+DC2_FUNCTION bool may_be_nearer(const Bounds<T>& bounds, const T* products, Id centre, T about, T length, T distance) {
+    const T* facts = bounds.facts + centre;
+    const T least = about + facts[0] - T(2) * products[centre] - facts[bounds.signatures] * length -
+                    facts[2 * bounds.signatures];
+    return !(least > T(1e-30) && least < T(1e38) && least * T(1 - 0x1p-16) >= distance);
+}
+
+#if defined(__CUDACC__)
+// The numbers for which a test holds, as bits: each thread of a row tests one of eight.
+template <class Test>
+DC2_FUNCTION unsigned which_of_eight(Test&& test) {
+    const bool holds = test(int(threadIdx.x % kLanes));
+    return (__ballot_sync(lanes_of_row(), holds) & lanes_of_row()) >> (threadIdx.x & 24u);
+}
+DC2_FUNCTION int first_of(unsigned bits) { return __ffs(bits) - 1; }
+#else
+template <class Test>
+DC2_FUNCTION unsigned which_of_eight(Test&& test) {
+    unsigned bits = 0;
+    for (int i = 0; i < kLanes; ++i) bits |= unsigned(test(i)) << i;
+    return bits;
+}
+inline int first_of(unsigned bits) {
+    int first = 0;
+    while (!(bits >> first & 1u)) ++first;
+    return first;
+}
+#endif
+
+// The same walk, to the same centre; but the distance to a centre is taken only if it may be nearer.
+template <class T>
+DC2_FUNCTION Id walk_by_bounds(const Row<T>& x, Id leaf, const Centres<T>& centres, const Bounds<T>& bounds,
+                               const T* products) {
+    const T about = squared_distance(x, bounds.middle) * T(1 - 0x1p-15), length = root(squared_length(x));
+    Id at = leaf;
+    T distance = squared_distance(x, centres.points + at * centres.step);
+    T reach = T(2.002) * root(distance);
+    Index k = 0;
+    while (k < centres.candidates && !(centres.gaps[at * centres.candidate_step + k] > reach)) {
+        const Id* eight = centres.shortlist + at * centres.candidate_step + k;
+        const bool are_eight = k + kGroup < centres.candidates &&
+                               !(centres.gaps[at * centres.candidate_step + k + kGroup] > reach);
+        unsigned left = which_of_eight([&](int i) {
+            return (i < kGroup || are_eight) && eight[i] != at &&
+                   may_be_nearer(bounds, products, eight[i], about, length, distance);
+        });
+        bool moves = false;
+        for (; left != 0 && !moves; left &= left - 1) {
+            const Id candidate = eight[first_of(left)];
+            const T found = squared_distance(x, centres.points + candidate * centres.step);
+            moves = found < distance;
+            if (moves) {
+                at = candidate;
+                distance = found;
+                reach = T(2.002) * root(found);
+            }
+        }
+        if (!moves && !are_eight) break;
+        k = moves ? 0 : k + kLanes;
     }
     return at;
 }

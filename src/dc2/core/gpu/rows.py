@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dc2.core.gpu import scan
 from dc2.core.gpu.card import Card
+from dc2.core.gpu.rough import least_squared_distances
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["ColumnScaling", "DeviceRows"]
@@ -77,7 +78,7 @@ class DeviceRows:
         """Return the rows at some places, brought to the host."""
         with self.card.use():
             taken = self.X[self.card.array(places)]
-            return self.card.asnumpy(taken).astype(self.dtype, copy=False)
+            return self.card.fetched(taken).astype(self.dtype, copy=False)
 
     def sample_rows(self, seed: int, start: int, limit: int) -> NDArray[np.int64]:
         """Return the numbers of the rows whose hash is at most `limit`; the first row has the number `start`."""
@@ -115,10 +116,31 @@ class DeviceRows:
         found: FoundOut,
     ) -> int:
         """Do what `dc2.core.scan` does; the arrays of `found` are on the card."""
-        as_they_are = self.scaling is None and self.X.dtype == self.dtype
-        taken = None if as_they_are else self._taken
         with self.card.use():
-            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, taken)
+            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, self._taker)
+
+    def means(
+        self,
+        weights: NDArray[np.float64] | None,
+        tree: FlatTree,
+        centres: Centres,
+        magic: NDArray[np.float64],
+    ) -> tuple[NDArray[Any], int, int]:
+        """Return the mean of each signature's rows, and how many rows and sums are not finite.
+
+        Only means leave the card: where rows are wide and signatures many, the sums are larger than the rows.
+        """
+        with self.card.use():
+            return scan.means(self.card, self.X, weights, tree, centres, magic, self._taker)
+
+    def least_squared_distances(self, points: NDArray[Any]) -> NDArray[np.float32] | None:
+        """Return what the squared distances of points of the host are at least, found on the card of these rows."""
+        return least_squared_distances(self.card, points)
+
+    @property
+    def _taker(self) -> Callable[[Any, int], Any] | None:
+        """What is done to rows before they are routed; None where they are routed as they are."""
+        return None if self.scaling is None and self.X.dtype == self.dtype else self._taken
 
     def _taken(self, X: Any, start: int) -> Any:
         """Return some rows as they are routed."""

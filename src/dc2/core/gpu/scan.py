@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.gpu.rough import MOST_COLUMNS, RoughCentres, rough_centres
 from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
-__all__ = ["LANES", "hash_rows", "sample_rows", "scan", "strided"]
+__all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
 
 LANES, CHUNKS = 8, 4  # points stand in groups of four chunks of eight columns: see `device.hpp`
-PIECE_ROWS = 2**26  # rows at a time: what is kept for each of them is 20 bytes
+PIECE_ROWS = 2**26  # rows at a time
+ROW_BYTES = 24  # that are kept for each of them
 COPIED_BYTES = 2**30  # at a time, where rows are scaled first
 RUN_ROWS = 256  # rows that a thread adds up, one column of them
 SQUARE_ROWS = 64  # rows whose squared distances a thread adds up
@@ -24,6 +26,10 @@ MOST_TILE_ROWS = 2**16
 ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
 HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these two as well
 HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
+_NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # of the host: they stay on the card
+MOST_MULTIPLIED = 2048  # signatures, of which rows have rough products with all
+FEWEST_MULTIPLIED = 2**12  # rows
+PRODUCT_BYTES = 2**30  # at a time
 NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
 
 
@@ -53,16 +59,28 @@ def scan(
         Takes some rows and the number of the first; returns them as they are to be routed.
     """
     job = _Scan(card, tree, centres, sums)
-    bad = card.xp.zeros(1, np.uint64)
-    step = PIECE_ROWS if taken is None else max(1, COPIED_BYTES // (job.width * job.dtype.itemsize))
-    for start in range(0, len(X), step):
-        piece = slice(start, start + step)
-        rows = X[piece] if taken is None else taken(X[piece], start)
-        parts: list[Any] = [None if array is None else array[piece] for array in found]
-        out = FoundOut(*parts)
-        job.piece(rows, None if weights is None else weights[piece], out, bad)
+    bad = job.all_pieces(X, weights, found, taken)
     job.bring_sums()
-    return int(card.asnumpy(bad)[0])
+    return bad
+
+
+def means(
+    card: Any,
+    X: Any,
+    weights: NDArray[np.float64] | None,
+    tree: FlatTree,
+    centres: Centres,
+    magic: NDArray[np.float64],
+    taken: Callable[[Any, int], Any] | None = None,
+) -> tuple[NDArray[Any], int, int]:
+    """Return the mean of each signature's rows, on the host, and how many rows and sums are not finite.
+
+    The parameters are those of `scan`.
+    """
+    job = _Scan(card, tree, centres, SumsOut(magic, *_NO_SUMS))
+    bad_rows = job.all_pieces(X, weights, FoundOut(), taken)
+    found, bad_sums = job.means()
+    return found, bad_rows, bad_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +98,9 @@ class _Scan:
         self.card, self.sums = card, sums
         self.dtype, self.width = tree.directions.dtype, tree.directions.shape[1]
         self.nodes, self.signatures = len(tree.thresholds), len(centres.points)
-        self.directions = self._points(
-            tree.directions if self.nodes else np.zeros((1, self.width), self.dtype)
-        )
-        self.thresholds, self.children = card.array(tree.thresholds), card.array(tree.children)
-        self.centres = self._points(centres.points)
+        self.directions = self._points(tree.directions)
+        self.thresholds, self.children = self._kept(tree.thresholds), self._kept(tree.children)
+        self.centres, self.host_centres = self._points(centres.points), centres.points
         self.held_by_one = self.width * self.dtype.itemsize <= HELD_BYTES
         if self.held_by_one:
             self.plain_directions = self._plain_points(tree.directions)
@@ -94,13 +110,32 @@ class _Scan:
         if centres.shortlist is not None:
             assert centres.gaps is not None
             self.candidates = centres.shortlist.shape[1]
-            self.shortlist = card.array(_in_fours(centres.shortlist))
-            self.gaps = card.array(_in_fours(centres.gaps))
+            self.shortlist = card.kept(centres.shortlist, "fours", self._fours)
+            self.gaps = card.kept(centres.gaps, "fours", self._fours)
         if sums is not None:
             self.magic = card.array(sums.magic)
-            self.counts = card.xp.zeros(sums.counts.shape, np.uint64)
-            self.totals = card.xp.zeros(sums.totals.shape, np.float64)
-            self.sum_centres = card.array(centres.points)
+            self.counts = card.xp.zeros(self.signatures, np.uint64)
+            self.totals = card.xp.zeros((2, self.signatures, self.width + 2), np.float64)
+            self.sum_centres = self._kept(centres.points)
+
+    def all_pieces(
+        self,
+        X: Any,
+        weights: NDArray[np.float64] | None,
+        found: FoundOut,
+        taken: Callable[[Any, int], Any] | None,
+    ) -> int:
+        """Work on all rows, many at a time; return how many are not finite."""
+        bad = self.card.xp.zeros(1, np.uint64)
+        each = ROW_BYTES + (0 if taken is None else self.width * self.dtype.itemsize)
+        most = min(len(X), PIECE_ROWS if taken is None else COPIED_BYTES // each)
+        step = max(1, self.card.room_for(most * each) // each)
+        for start in range(0, len(X), step):
+            piece = slice(start, start + step)
+            rows = X[piece] if taken is None else taken(X[piece], start)
+            parts: list[Any] = [None if array is None else array[piece] for array in found]
+            self.piece(rows, None if weights is None else weights[piece], FoundOut(*parts), bad)
+        return int(self.card.asnumpy(bad)[0])
 
     def piece(self, X: Any, weights: NDArray[np.float64] | None, found: FoundOut, bad: Any) -> None:
         """Work on some rows."""
@@ -114,9 +149,12 @@ class _Scan:
         else:
             leaves = xp.empty(rows, np.int32)
             self._route(X, bad, leaves)
-            # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
-            order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
-            self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
+            if self._can_multiply(X):
+                self._find_by_products(X, bad, ids, squares, found, leaves)
+            else:
+                # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
+                order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
+                self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
         if self.sums is not None:
             self._add_up(X, weights, ids, squares)
 
@@ -124,7 +162,15 @@ class _Scan:
         """Add what was added up to the sums of the host."""
         if self.sums is not None:
             np.add(self.sums.counts, self.card.asnumpy(self.counts).astype(np.int64), out=self.sums.counts)
-            np.add(self.sums.totals, self.card.asnumpy(self.totals), out=self.sums.totals)
+            np.add(self.sums.totals, self.card.fetched(self.totals), out=self.sums.totals)
+
+    def means(self) -> tuple[NDArray[Any], int]:
+        """Return the mean of each signature's rows, on the host, and how many sums are not finite."""
+        card, xp = self.card, self.card.xp
+        means, bad = xp.empty((self.signatures, self.width), self.dtype), xp.zeros(1, np.uint64)
+        job = [self.totals, self.sum_centres, self.signatures, self.width, means, bad]
+        self._launch("find_means", job, self.signatures * (self.width + 2))
+        return card.fetched(means).copy(), int(card.asnumpy(bad)[0])
 
     def _route(self, X: Any, bad: Any, ids: Any, squares: Any = None) -> None:
         """Find the leaf of each row."""
@@ -154,6 +200,7 @@ class _Scan:
         order: Any = None,
         leaves: Any = None,
         walking: bool = True,
+        products: Any = None,
     ) -> None:
         """Find the signature of each row."""
         shortlist = self.shortlist if walking else None
@@ -164,30 +211,80 @@ class _Scan:
             self.directions.data, self.thresholds, self.children, self.nodes, self.directions.step,
             self.centres.data, shortlist, self.gaps, self.candidates, -(-self.candidates // 4) * 4, self.centres.step,
             order, leaves, ids, squares, near_ids, near_squared, few, bad,
+            *([None] * 4 if products is None else [products, *self._rough_fields]),
         ]  # fmt: skip
         held = -(-self.width // LANES) * self.dtype.itemsize  # by each thread
-        self._launch(
-            "scan_rows", job, len(X) * LANES, 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        threads = 384 if MANY_HELD_BYTES < held <= MOST_HELD_BYTES else 256
+        self._launch("scan_rows" if products is None else "scan_by_bounds", job, len(X) * LANES, threads)
+
+    @property
+    def _rough(self) -> RoughCentres:
+        """The centres as rough products need them."""
+        rough: RoughCentres = self.card.kept(self.host_centres, "rough", self._make_rough)
+        return rough
+
+    def _make_rough(self, centres: NDArray[Any]) -> RoughCentres:
+        return rough_centres(self.card, centres)
+
+    @property
+    def _rough_fields(self) -> list[Any]:
+        return [self._points(self._rough.middle).data, self._rough.facts, self.signatures]
+
+    def _can_multiply(self, X: Any) -> bool:
+        """Whether rough products with all centres save more than they cost."""
+        return (
+            NARROW < self.width <= MOST_COLUMNS
+            and self.dtype == np.float32
+            and self.signatures <= MOST_MULTIPLIED
+            and len(X) >= FEWEST_MULTIPLIED
+            and X.strides[1] == X.itemsize
+            and X.strides[0] >= self.width * X.itemsize
+            and bool(self.card.multiplies)
+            and self._rough.tells_apart
         )
 
+    def _find_by_products(
+        self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any
+    ) -> None:
+        """Find the signature of each row, taking distances only where rough products leave a doubt."""
+        each = self.signatures * self.dtype.itemsize
+        step = max(1, self.card.room_for(min(PRODUCT_BYTES, len(X) * each)) // each)
+        products = self.card.xp.empty((min(step, len(X)), self.signatures), self.dtype)
+        for start in range(0, len(X), step):
+            part = slice(start, start + step)
+            rows = X[part]
+            self.card.multiply(rows, self._rough.shifted, products[: len(rows)])
+            near: list[Any] = [None if array is None else array[part] for array in found]
+            self._find(
+                rows, bad, ids[part], None if squares is None else squares[part], FoundOut(*near),
+                leaves=leaves[part], products=products,
+            )  # fmt: skip
+
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
-        order = self._sorted(ids) if self._can_sort else self._unsorted(ids)
+        # Rows that weigh 1 each are counted as they are sorted, and their squares are one column more.
+        alike = weights is None and self._can_sort
+        order = self._sorted(ids, count=alike) if self._can_sort else self._unsorted(ids)
+        columns = self.width + alike
         job = [
             *strided(X), len(X), RUN_ROWS, self.sum_centres, order, squares,
             None if weights is None else self.card.array(weights),
-            self.magic, self.counts, self.totals, self.signatures,
+            self.magic, self.counts, self.totals, self.signatures, columns,
         ]  # fmt: skip
         runs = -(-len(X) // RUN_ROWS)
-        self._launch("add_up", job, runs * self.width)
-        self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
+        self._launch("add_up", job, runs * columns)
+        if not alike:
+            self._launch("add_squares", job, -(-len(X) // SQUARE_ROWS))
 
-    def _sorted(self, ids: Any) -> Any:
-        """Return rows and their ids, tile by tile in the order of the ids."""
+    def _sorted(self, ids: Any, count: bool = False) -> Any:
+        """Return rows and their ids, tile by tile in the order of the ids; count them, if asked to."""
         rows, several = len(ids), 2 * self.card.processors
         tile = min(max(rows // (4 * several), ROWS_PER_BIN * self.signatures), -(-rows // several))
         tile = min(max(tile, TILE_THREADS), self._most_tile_rows)
         order = self.card.xp.empty((rows, 2), np.int32)
-        job = [ids, rows, tile, self.signatures, order]
+        job = [ids, rows, tile, self.signatures, order, None, None, None, 0]
+        if count:
+            weights, magic = self.totals[0, 0, self.width + 1 :], self.magic[0, self.width + 1 :]
+            job[5:] = [self.counts, weights, magic, self.width + 2]
         shared = 4 * (self.signatures + 2 * TILE_THREADS) + 2 * tile
         self.card.launch("sort_tile", self.dtype, self.width, job, -(-rows // tile), TILE_THREADS, shared)
         return order
@@ -216,30 +313,40 @@ class _Scan:
     def _plain_points(self, points: NDArray[Any]) -> _Points:
         """Return points with their columns in order, at steps of an odd number of sixteen bytes."""
         parts = 16 // points.itemsize
-        step = (-(-points.shape[1] // parts) | 1) * parts
-        padded = np.zeros((max(len(points), 1), step), points.dtype)
-        padded[: len(points), : points.shape[1]] = points
-        return _Points(self.card.array(padded), step)
+        step = (-(-self.width // parts) | 1) * parts
+        data = self.card.kept(points, "plain", lambda host: self._padded(host, step))
+        return _Points(data, step)
 
     def _points(self, points: NDArray[Any]) -> _Points:
-        laid = _in_lanes(points)
-        return _Points(self.card.array(laid), laid.shape[1])
+        """Return points in groups of four chunks of eight columns, in each group lane by lane."""
+        groups = -(-self.width // (LANES * CHUNKS))
+        step = groups * LANES * CHUNKS
+
+        def laid(host: NDArray[Any]) -> Any:
+            padded = self._padded(host, step)
+            chunks = padded.reshape(len(padded), groups, CHUNKS, LANES).swapaxes(2, 3)
+            return self.card.xp.ascontiguousarray(chunks).reshape(padded.shape)
+
+        return _Points(self.card.kept(points, "lanes", laid), step)
+
+    def _padded(self, points: NDArray[Any], step: int) -> Any:
+        """Return points on the card with zeros behind their columns; at least one point, for a tree without nodes."""
+        bits = f"u{points.itemsize}"  # only moved about: what is next to zero must stay what it is
+        padded = self.card.xp.zeros((max(len(points), 1), step), bits)
+        padded[: len(points), : self.width] = self.card.array(points).view(bits)
+        return padded
+
+    def _fours(self, lists: NDArray[Any]) -> Any:
+        return self.card.array(_in_fours(lists))
+
+    def _kept(self, array: NDArray[Any]) -> Any:
+        return self.card.kept(array, "as it is", self.card.array)
 
 
 def strided(X: Any) -> tuple[Any, int, int, int]:
     """Return a matrix as the kernels take it: where it is, its steps in elements, its width."""
     row_step, column_step = (step // X.itemsize for step in X.strides)
     return X, row_step, column_step, X.shape[1]
-
-
-def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:
-    """Return points in groups of four chunks of eight columns, in each group lane by lane; zeros behind the last."""
-    count, width = points.shape
-    groups = -(-width // (LANES * CHUNKS))
-    padded = np.zeros((count, groups * LANES * CHUNKS), points.dtype)
-    padded[:, :width] = points
-    laid = padded.reshape(count, groups, CHUNKS, LANES).swapaxes(2, 3)
-    return np.ascontiguousarray(laid).reshape(padded.shape)
 
 
 def _in_fours(lists: NDArray[Any]) -> NDArray[Any]:

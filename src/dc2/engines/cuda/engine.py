@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from dc2.core.gpu.card import own_card
+from dc2.core.gpu.rows import DeviceRows
 from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
 from dc2.engines.cuda.feed import fed
 from dc2.engines.progress import reported
@@ -17,7 +20,8 @@ __all__ = ["CudaEngine"]
 R = TypeVar("R")
 
 WHOLE = 2**62  # bytes
-SENT_BYTES = 64 * 2**20  # at a time, at least: a card works on many rows at once
+SENT_BYTES = 128 * 2**20  # at a time, at least: a card works on many rows at once
+MOST_HELD_BYTES = 2**30  # of rows that are sent there for several passes
 
 
 class CudaEngine:
@@ -28,7 +32,7 @@ class CudaEngine:
     n_jobs : int, optional
         Threads that put rows together on the host.
     block_bytes : int, default=16 MiB
-        Budget for one block of rows that is sent to the card, in bytes; 64 MiB at least.
+        Budget for one block of rows that is sent to the card, in bytes; 128 MiB at least.
     progress : callable, optional
         Called as ``progress(stage, rows_done, rows_total)``.
 
@@ -48,6 +52,14 @@ class CudaEngine:
     ) -> None:
         self.n_jobs, self.block_bytes, self.progress = n_jobs, block_bytes, progress
         self._card = card
+
+    def on_card(self, X: NDArray[Any]) -> DeviceRows | None:
+        """Return rows of the host on the card, for several passes over them; None where they are too many."""
+        if X.nbytes > MOST_HELD_BYTES:
+            return None
+        card = self._own_card()
+        with card.use():
+            return DeviceRows(card, card.array(X), X.dtype, card.asnumpy)
 
     def map(
         self,
@@ -83,7 +95,11 @@ class CudaEngine:
         yield from reported(results, self.progress, stage, source.n_rows)
 
     def _sent(self, function: Callable[[Block], R], source: Source) -> Iterator[tuple[int, R]]:
-        card = own_card() if self._card is None else self._card
+        card = self._own_card()
         blocks = source.blocks(max(self.block_bytes, SENT_BYTES))
-        for block in fed(card, blocks, usable_threads(self.n_jobs)):
-            yield block.n_rows, function(block)
+        # Answers that are put together at once stay where the card wrote them until then.
+        form = card.fetched if source.in_memory else card.asnumpy
+        return fed(card, function, blocks, usable_threads(self.n_jobs), form)
+
+    def _own_card(self) -> Any:
+        return own_card() if self._card is None else self._card

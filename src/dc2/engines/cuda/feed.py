@@ -1,75 +1,84 @@
-"""Blocks on their way to a card: while it works on one, the next is copied there and the one after put together."""
+"""Blocks on their way through a card: while it works on some, others are copied there or put together."""
 
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dc2.core.gpu.rows import DeviceRows
 from dc2.sources.base import Block
 
 __all__ = ["fed"]
 
-BUFFERS = 3  # one is worked on, one is on its way, one is being filled
+R = TypeVar("R")
+
+BUFFERS = 5  # two are filled, one is on its way, two are worked on
+FEEDERS = 2  # threads that have buffers filled
+WORKERS = 2  # threads that start the card's work, and wait for it
 COPY_ROWS_AT_LEAST = 2**12  # by one thread
 
 
-def fed(card: Any, blocks: Iterator[Block], n_threads: int) -> Iterator[Block]:
-    """Yield the same blocks with their rows on the card; a block is gone when the next one is asked for.
+def fed(
+    card: Any,
+    function: Callable[[Block], R],
+    blocks: Iterator[Block],
+    n_threads: int,
+    form: Callable[[Any], Any],
+) -> Iterator[tuple[int, R]]:
+    """Yield the number of rows of each block, and what a function makes of it with its rows on the card; in order.
 
     Parameters
     ----------
     card : Card
+    function : callable
+        Takes a block; called in threads. The block is gone when it returns.
     blocks : iterator of Block
         On the host; read in this thread.
     n_threads : int
         Threads that copy rows to where the card can fetch them.
+    form : callable
+        Brings an array of answers from the card.
     """
     free: queue.SimpleQueue[_Buffer] = queue.SimpleQueue()
     for _ in range(BUFFERS):
         free.put(card.buffers.pop() if card.buffers else _Buffer(card))
-    with (
-        ThreadPoolExecutor(1, thread_name_prefix="dc2-feed") as feeder,
-        ThreadPoolExecutor(n_threads, thread_name_prefix="dc2-copy") as copiers,
-    ):
-        waiting: list[Future[tuple[Block, _Buffer]]] = []
-
-        def send(block: Block) -> tuple[Block, _Buffer]:
-            buffer = free.get()
-            return replace(block, rows=buffer.send(block, copiers, n_threads)), buffer
-
-        try:
-            for block in blocks:
-                waiting.append(feeder.submit(send, block))
-                del block
-                if len(waiting) == BUFFERS - 1:
-                    yield from _worked_on(waiting.pop(0).result(), free)
-            while waiting:
-                yield from _worked_on(waiting.pop(0).result(), free)
-        finally:
-            for sent in waiting:  # broken off: nothing may wait for a buffer that never comes back
-                sent.cancel()
-                free.put(_Buffer(card))
-    card.buffers += [free.get() for _ in range(BUFFERS)]  # memory that a card can fetch takes long to get
-
-
-def _worked_on(sent: tuple[Block, _Buffer], free: queue.SimpleQueue[_Buffer]) -> Iterator[Block]:
-    block, buffer = sent
-    buffer.wait_for_rows()
+    working: deque[Future[tuple[int, R]]] = deque()
     try:
-        yield block
-    finally:
-        buffer.wait_for_work()
-        free.put(buffer)
+        with (
+            ThreadPoolExecutor(n_threads, thread_name_prefix="dc2-copy") as copiers,
+            ThreadPoolExecutor(FEEDERS, thread_name_prefix="dc2-feed") as feeders,
+            ThreadPoolExecutor(WORKERS, thread_name_prefix="dc2-card") as workers,
+        ):
+
+            def work(buffer: _Buffer, block: Block, sending: Future[Any]) -> tuple[int, R]:
+                try:
+                    rows = DeviceRows(card, sending.result(), block.X.dtype, form)
+                    return block.n_rows, buffer.work(function, replace(block, rows=rows))
+                finally:
+                    free.put(buffer)
+
+            for block in blocks:
+                if len(working) == BUFFERS:
+                    yield working.popleft().result()
+                buffer = free.get()
+                sending = feeders.submit(buffer.send, block.X, copiers, n_threads)
+                working.append(workers.submit(work, buffer, block, sending))
+                del block
+            while working:
+                yield working.popleft().result()
+    finally:  # memory that a card can fetch takes long to get
+        card.buffers += [free.get() for _ in range(BUFFERS)]
 
 
 class _Buffer:
-    """Memory for one block: on the host, where the card can fetch it, and on the card."""
+    """Memory for one block: on the host, where the card can fetch it, and on the card; and its own stream of work."""
 
     def __init__(self, card: Any) -> None:
         self._card = card
@@ -77,9 +86,9 @@ class _Buffer:
         self._on_card: Any = None
         self._stream: Any = None
 
-    def send(self, block: Block, copiers: ThreadPoolExecutor, n_threads: int) -> DeviceRows:
-        """Copy a block, and start it on its way to the card."""
-        X, card = block.X, self._card
+    def send(self, X: NDArray[Any], copiers: ThreadPoolExecutor, n_threads: int) -> Any:
+        """Copy rows, start them on their way to the card, and return where they will be there."""
+        card = self._card
         with card.use():
             if self._on_card is None or self._on_card.dtype != X.dtype or self._on_card.size < X.size:
                 self._stream = card.new_stream()
@@ -91,14 +100,12 @@ class _Buffer:
             starts = range(0, len(X), step)
             list(copiers.map(lambda i: np.copyto(fetchable[i : i + step], X[i : i + step]), starts))
             card.fetch(fetchable, on_card, self._stream)
-        return DeviceRows(card, on_card, X.dtype, card.asnumpy)
+        return on_card
 
-    def wait_for_rows(self) -> None:
-        """Let the card's work begin when the rows are there."""
-        with self._card.use():
-            self._card.wait_for(self._stream)
-
-    def wait_for_work(self) -> None:
-        """Wait until the card is done with the rows."""
-        with self._card.use():
-            self._card.finish()
+    def work(self, function: Callable[[Block], R], block: Block) -> R:
+        """Do some work on the card, as soon as the rows are there and beside that on other blocks."""
+        with self._card.use(), self._card.on(self._stream):
+            try:
+                return function(block)
+            finally:
+                self._card.finish()

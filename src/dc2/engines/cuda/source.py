@@ -62,7 +62,7 @@ class CudaSource:
 
     def own_engine(self, progress: Progress | None) -> CudaEngine:
         """Return the engine that works where the rows are."""
-        return CudaEngine(progress=progress)
+        return CudaEngine(progress=progress, card=self._rows.card)
 
 
 def cuda_source(
