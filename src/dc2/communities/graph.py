@@ -62,9 +62,17 @@ class TieGraph:
             or not all(_whole_numbers(values) for values in (self.weights, self.row_weights))
         ):
             raise InputError("the parts of a TieGraph do not fit together.")
-        matrix = self.matrix()
-        if not self.weights.sum() < 2.0**53 or abs(matrix - matrix.T).sum() != 0:
+        if not self.weights.sum() < 2.0**53 or not self._is_symmetric():
             raise InputError("the ties of a TieGraph are not the same in both directions, or too many.")
+
+    def _is_symmetric(self) -> bool:
+        # The difference of both directions would be a third copy, and its absolute values a fourth.
+        other = self.matrix().T.tocsr()
+        return (
+            np.array_equal(other.indptr, self.indptr)
+            and np.array_equal(other.indices, self.indices)
+            and np.array_equal(other.data, self.weights)
+        )
 
     @property
     def n_nodes(self) -> int:
@@ -79,7 +87,8 @@ class TieGraph:
 
     def matrix(self) -> csr_array:
         """Return the ties as a sparse matrix."""
-        return csr_array((self.weights, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+        starts = _narrow(self.indptr)
+        return csr_array((self.weights, self.indices, starts), shape=(self.n_nodes, self.n_nodes))
 
 
 def tie_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_nodes: int) -> TieGraph:
@@ -136,15 +145,21 @@ def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[
 def _products(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: int) -> tuple[Any, Any, Any]:
     """Return B' diag(weights) B without its diagonal and without zeros, its columns in order."""
     n_rows, m = near.shape
-    starts = np.arange(0, near.size + 1, m, dtype=np.int64)
+    starts = _narrow(np.arange(0, near.size + 1, m, dtype=np.int64))
     ones = csr_array((np.ones(near.size), near.ravel(), starts), shape=(n_rows, n_nodes))
     weighed = csr_array((np.repeat(weights, m), near.ravel(), starts), shape=(n_rows, n_nodes))
     product = (ones.T @ weighed).tocsr()
     product.sort_indices()
     ends = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(product.indptr))
     kept = (product.indices != ends) & (product.data > 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[kept], minlength=n_nodes))]).astype(np.int64)
-    return indptr, product.indices[kept].astype(np.int32), product.data[kept]
+    left_out = np.bincount(ends[~kept], minlength=n_nodes)  # few, and so little to count
+    indptr = np.concatenate([[0], np.cumsum(np.diff(product.indptr) - left_out)]).astype(np.int64)
+    return indptr, product.indices[kept].astype(np.int32, copy=False), product.data[kept]
+
+
+def _narrow(starts: NDArray[np.int64]) -> NDArray[Any]:
+    """Return where rows start, in 32 bits if they do: SciPy would otherwise make 64 bits of all indices too."""
+    return starts.astype(np.int32) if starts[-1] < 2**31 else starts
 
 
 def _within(ids: NDArray[np.int32], n_nodes: int) -> bool:

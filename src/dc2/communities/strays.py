@@ -16,6 +16,7 @@ FEWEST = 4.0
 SHARE_OF_ALL = 0.002
 SHARE_OF_TYPICAL = 0.05
 _TREE_COLUMNS = 16
+_AT_A_TIME = 16
 
 
 def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -112,7 +113,12 @@ def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.flo
     if points.shape[1] <= _TREE_COLUMNS:
         distances, places = cKDTree(points).query(wanted)
         return np.asarray(distances), np.asarray(places)
-    pairs = [(row.min(), row.argmin()) for one in wanted for row in cdist(one[None], points)]
+    points = points.astype(np.float64)  # once, and not for every block
+    pairs = [
+        (row.min(), row.argmin())
+        for start in range(0, len(wanted), _AT_A_TIME)
+        for row in cdist(wanted[start : start + _AT_A_TIME], points)
+    ]
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
 
 
