@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
-from sklearn.neighbors import NearestNeighbors
 
 from dc2.cluster.fit import Compress
 from dc2.cluster.rasp import RASP
@@ -61,6 +59,8 @@ class CentreRouter:
     def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return the few nearest centres of each row and their squared distances, nearest first."""
         few = min(few, len(self.centres))
+        from sklearn.neighbors import NearestNeighbors
+
         search = NearestNeighbors(n_neighbors=few, algorithm="brute").fit(self.centres)
         distances, ids = search.kneighbors(self._taken(X))
         return ids.astype(np.int32), distances**2
@@ -166,6 +166,8 @@ def kmeans_centres(
     X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence
 ) -> NDArray[Any]:
     """Return the centres of K-means, in two stages if the rows are many."""
+    from sklearn.cluster import KMeans  # a fifth of a second that other clusterers do not need
+
     first_seed, second_seed, sample_seed = (int(seed) for seed in seeds.generate_state(3))
     with warnings.catch_warnings():
         # Fewer distinct rows than centres is checked elsewhere.

@@ -57,10 +57,10 @@ def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> i
     >>> signatures_for(10_000, 16, None) is None
     True
     >>> signatures_for(300_000, 16, None), signatures_for(300_000, 16, 1000)
-    (3908, 10000)
+    (3582, 10000)
     """
     wanted = SIGNATURES_PER_CLUSTER * (n_clusters or 1)
     if n_distinct <= rows_as_nodes(n_columns):
         return None
-    grown = round(600 * math.log10(n_distinct) * math.pow(n_columns, 1 / 16))
+    grown = round(550 * math.log10(n_distinct) * math.pow(n_columns, 1 / 16))
     return min(max(grown, wanted), n_distinct)
