@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from dc2 import Compressor, DC2Clustering
-from dc2.errors import ClustersDoNotShowWarning
 from dc2.datasets import make_rank
+from dc2.errors import ClustersDoNotShowWarning
 
 PAGE = ROOT / "docs" / "measured" / "speed.md"
 SMALL = {1000: (0.05, 0.15), 10_000: (0.3, 2.0), 100_000: (0.5, 1.0)}  # seconds to reach, k given and not
