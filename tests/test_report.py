@@ -428,3 +428,8 @@ def test_the_spread_of_a_cluster_is_that_of_its_rows():
         for c in range(3)
     ]
     np.testing.assert_allclose(radius(FittedClusters.of(model)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("x", [(5e-324, 1e-310), (5e-324, 1e308), (1e308, 1.7e308), (1.0, 1.0)])
+def test_charts_can_be_drawn_of_any_finite_numbers(x):
+    assert "svg" in str(chart([Series(x, (0.0, 1.0), "a")], alt="a", x_title="x", y_title="y", x_log=True))

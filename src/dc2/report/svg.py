@@ -61,7 +61,9 @@ class _Axis:
         low, high = min(values), max(values)
         if log:
             pad = (high / low) ** 0.06 * 1.03
-            return cls(low / pad, high * pad, log, start, end)
+            # what lies beyond would overflow; no model that was fitted has such numbers
+            low, high = min(max(low / pad, 1e-300), 1e299), max(min(high * pad, 1e300), 1e-299)
+            return cls(low, high, log, start, end)
         pad = 0.05 * (high - low) or 0.5 * (abs(high) or 1.0)
         return cls(low - pad, high + pad, log, start, end)
 
