@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dc2.communities.agreement import agreement, resampled, resamples
 from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
+from dc2.communities.strays import community_ties
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
@@ -33,8 +34,8 @@ LOOKS = 3
 TOGETHER = 4
 # How much may speak for a layer at least, in terms of the best plateau.
 LAYER_SHARE = 0.9
-# What lies beyond an end of the profile, in the logarithm of resolutions.
-END = 0.25
+# What lies beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
+END, FARTHEST_END = 0.25, 8.0
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ class Candidate:
     score: float
 
 
-def plateaus(profile: Profile) -> list[Plateau]:
+def plateaus(profile: Profile, below: float = END) -> list[Plateau]:
     """Return the plateaus of the number of clusters, which is made monotone; those of one cluster left out.
 
     Between two resolutions that differ by one cluster a plateau ends half way. Where numbers in between are left out
-    it gets its share only: on a fast rise no number persists.
+    it gets its share only: on a fast rise no number persists. `below` is how far the lowest resolution lies above the
+    first that has fewer clusters.
     """
     counts = np.maximum.accumulate(profile.n_clusters)
     logs = np.log(profile.resolutions)
@@ -102,7 +104,7 @@ def plateaus(profile: Profile) -> list[Plateau]:
         last = stop - 1
         n_clusters = int(counts[first])
         if n_clusters > 1:
-            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else END
+            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else below
             end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) if stop < len(counts) else END
             width = float(logs[last] - logs[first] + (start + end) / 2)
             places = first + np.flatnonzero(profile.n_clusters[first:stop] == n_clusters)
@@ -141,6 +143,21 @@ class Evidence:
             self.crossings[place] = crossing
         return float(self.depths[place]), float(self.crossings[place])
 
+    def below(self) -> float:
+        """Return how far below the profile, in the logarithm, its coarsest clusters would merge.
+
+        Two merge where their ties are as many as the resolution allows by chance. Parts without ties never do.
+        """
+        labels = self._profile.partitions[0]
+        ties = community_ties(self._nodes.graph, labels, int(labels.max()) + 1).tocoo()
+        volumes = np.bincount(labels, self._volumes)
+        between = ties.row != ties.col
+        by_chance = volumes[ties.row[between]] * (volumes[ties.col[between]] / volumes.sum())
+        merging = float((ties.data[between] / by_chance).max(initial=0.0))
+        lowest = float(self._profile.resolutions[0])
+        far = 2 * math.log(lowest / merging) if merging > 0 else FARTHEST_END
+        return min(max(far, END), FARTHEST_END)
+
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
         searches = self._searches()
@@ -174,7 +191,7 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
     Agreement costs most, so it is taken first where most may speak for a plateau, then only where one could still
     have half the score of the best, or as much a cluster: as runner-up, or as a layer.
     """
-    allowed = [plateau for plateau in plateaus(profile) if wish.allows(plateau.n_clusters)]
+    allowed = [plateau for plateau in plateaus(profile, evidence.below()) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     left = sorted(range(len(allowed)), key=lambda i: (-bounds[i], i))
     found: list[Candidate] = []

@@ -94,7 +94,7 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
-    same = [plateau for plateau in plateaus(profile) if plateau.n_clusters == k]
+    same = [plateau for plateau in plateaus(profile, evidence.below()) if plateau.n_clusters == k]
     if same:
         place = clearest(same[0], evidence)
         labels, resolution = profile.partitions[place], float(profile.resolutions[place])
