@@ -10,14 +10,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.datasets import make_blobs
 
 import dc2
 from dc2 import KASP, RASP, DC2Clustering, RPFCluster
-from dc2.errors import ClustersDoNotShowWarning
+from dc2.errors import ClustersDoNotShowWarning, InputError
 from dc2.estimators.frames import as_frame
 from dc2.facts import Facts, FittedClusters
 from dc2.facts.remarks import column_remarks
 from dc2.facts.shown import heaviest_of_clusters
+from dc2.facts.verdict import verdict_in_words
 from dc2.kernels import RPF
 
 RNG = np.random.default_rng(0)
@@ -248,3 +250,18 @@ def test_noise_is_the_last_row_and_all_rows_add_up():
         assert summary["nearest"].isna().iloc[-1]
         assert model.report()._repr_html_()
         np.testing.assert_array_equal(model.map(X)["label"], model.labels_)
+
+
+def test_a_range_that_leaves_out_what_stands_out_is_not_said_to_stand_out():
+    six = make_blobs(2000, centers=6, n_features=10, random_state=1)[0]
+    words = {
+        wish: verdict_in_words(DC2Clustering(wish, random_state=0).fit(six)) for wish in ((2, 30), (8, 12))
+    }
+    assert words[2, 30] == "Of the numbers asked for: 6 clusters stand out."
+    assert "do not stand out" in words[8, 12]
+
+
+def test_more_clusters_than_signatures_are_refused_in_these_words():
+    model = DC2Clustering(2, n_signatures=20, random_state=0).fit(X)
+    with pytest.raises(InputError, match="more clusters than there are signatures"):
+        model.recluster(n_clusters=len(model.signatures_) + 1)

@@ -240,3 +240,43 @@ def test_points_in_time_are_told_as_years() -> None:
     names, values = preparer.in_units(preparer.transform(table))
     assert "when (year)" in names
     np.testing.assert_allclose(values[:3, names.index("when (year)")], [2020, 2021, 2022], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.astype({"plan": "string"}),
+        lambda frame: frame.assign(plan=frame["plan"].astype("string").mask(frame.index % 50 == 0)),
+        lambda frame: (
+            frame[["a", "b"]].round().astype("Int64").apply(lambda column: column.mask(frame.index % 50 == 0))
+        ),
+        lambda frame: pl.from_pandas(frame).lazy(),
+    ],
+    ids=["nullable", "string", "string with NA", "Int64 with NA", "lazy"],
+)
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_tables_of_newer_types_are_prepared_too(taken: Any) -> None:
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 300)
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(20 * group, 1),
+            "b": rng.normal(-20 * group, 1),
+            "plan": np.where(rng.random(600) < 0.9, np.where(group, "pro", "basic"), "gold"),
+        }
+    )
+    labels = DC2Clustering(2, random_state=0).fit(taken(frame)).labels_
+    assert adjusted_rand_score(group, labels) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_two_groups_in_a_column_are_not_taken_for_skew(share: float) -> None:
+    rng = np.random.default_rng(0)
+    group = (rng.random(1000) < share).astype(int)
+    frame = pd.DataFrame({"a": rng.normal(20 * group), "b": rng.normal(-20 * group), "word": "same"})
+    model = DC2Clustering(random_state=0).fit(frame)
+    assert adjusted_rand_score(group, model.labels_) == 1.0
+    skewed = TablePreparer().fit(frame.assign(a=rng.lognormal(size=1000)))
+    assert skewed.decisions_["a"].startswith("heavily skewed")

@@ -76,12 +76,14 @@ class ClusterPlan:
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
-    opened = plan.preparation.opened(X, sample_weight, plan.owner)
+    opened = None
     try:
+        opened = plan.preparation.opened(X, sample_weight, plan.owner)
         return _fit_opened(plan, opened)
     except MissingValuesError:
         # Only who reads all rows knows that none is blank; blanks show before anything is conquered.
-        prepared = None if opened.preparer else plan.preparation.with_blanks(X, sample_weight)
+        taken_as_it_is = opened is None or opened.preparer is None
+        prepared = plan.preparation.with_blanks(X, sample_weight) if taken_as_it_is else None
         if prepared is None:
             raise
         return _fit_opened(plan, prepared)
@@ -130,7 +132,7 @@ def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
 
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     """Conquer signatures that were compressed elsewhere."""
-    _check_enough(len(signatures), plan.wish)
+    _check_enough_signatures(len(signatures), plan.wish)
     if plan.noise is not None and plan.noise.share:
         raise ParameterError(
             f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
@@ -167,7 +169,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
 def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
     """Return another record of the same fit, its signatures conquered anew; no rows are needed."""
-    _check_enough(len(record.signatures), wish)
+    _check_enough_signatures(len(record.signatures), wish)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
     conqueror, before = plan.conqueror_of(similarity), record.conquest.communities
@@ -227,3 +229,11 @@ def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
 def _check_enough(n_rows: int | None, wish: Wish) -> None:
     if n_rows is not None and n_rows < wish.low:
         raise InputError(f"n_samples={n_rows} should be >= n_clusters={wish.low}: fewer rows than clusters.")
+
+
+def _check_enough_signatures(n_signatures: int, wish: Wish) -> None:
+    if n_signatures < wish.low:
+        raise InputError(
+            f"n_clusters={wish.low} asks for more clusters than there are signatures ({n_signatures}). Fit again with "
+            f"this number, or with n_signatures={10 * wish.low} or more."
+        )

@@ -15,7 +15,14 @@ def verdict_in_words(model: Any) -> str | None:
     """Return what speaks for the number of clusters of a fitted model, or None where nothing was looked at."""
     verdict = getattr(model, "verdict_", None)
     if verdict is not None:
-        return _of_communities(verdict, model.n_clusters_, chosen=not model.wish_.exact)
+        words = _of_communities(verdict, model.n_clusters_, chosen=not model.wish_.exact)
+        if model.wish_.exact or model.wish_.any_number:
+            return words
+        if verdict.score < verdict.bar:
+            return (
+                f"{_clusters(model.n_clusters_)} come nearest of the numbers asked for, but do not stand out."
+            )
+        return f"Of the numbers asked for: {words}"
     path = getattr(model, "n_clusters_path_", None)
     if path is None:
         return None

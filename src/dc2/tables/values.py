@@ -67,13 +67,18 @@ class Words:
         levels: dict[str, int] = {}
         code_of = np.empty(len(distinct), np.int64)
         for place, text in enumerate(distinct):
-            stripped = "" if text is None or text != text else str(text).strip()
+            stripped = "" if _is_missing(text) else str(text).strip()
             code_of[place] = -1 if is_blank(stripped) else levels.setdefault(stripped, len(levels))
         return cls(list(levels), code_of[raw])
 
     def counts(self) -> NDArray[np.int64]:
         """Return the rows of each level."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or pandas' own word for a missing one, which refuses to be compared."""
+    return value is None or type(value).__name__ == "NAType" or value != value
 
 
 def is_blank(text: str) -> bool:
