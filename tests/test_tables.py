@@ -280,3 +280,22 @@ def test_two_groups_in_a_column_are_not_taken_for_skew(share: float) -> None:
     assert adjusted_rand_score(group, model.labels_) == 1.0
     skewed = TablePreparer().fit(frame.assign(a=rng.lognormal(size=1000)))
     assert skewed.decisions_["a"].startswith("heavily skewed")
+
+
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_blanks_make_no_clusters_of_their_own(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 2000)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(np.array([25, 45, 65])[group], 4),
+            "income": rng.lognormal(np.array([9.5, 11, 10.2])[group], 0.25),
+        }
+    )
+    frame["age"] = frame["age"].mask(rng.random(len(frame)) < 0.06)
+    model = DC2Clustering(random_state=0).fit(frame)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(group, model.labels_) > 0.9
+    np.testing.assert_array_equal(model.predict(frame), model.labels_)
+    model.save(tmp_path / "model.dc2")
+    np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(frame), model.labels_)

@@ -12,6 +12,7 @@ from dc2.errors import InputError
 from dc2.estimators.columns import Columns
 from dc2.tables.association import ranks_of, share_of_levels, share_of_numbers, tells
 from dc2.tables.categories import beside_numbers, by_correspondence
+from dc2.tables.donors import donors_of
 from dc2.tables.kinds import Category, LeftOut, Number, Vector, kinds_of
 from dc2.tables.numbers import SPACED_ROWS, number_part, spacing_of, vector_part
 from dc2.tables.parts import CYCLES, CyclePart, NumberPart, TableParts, cycle_places
@@ -145,13 +146,11 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         part, words = number_part(number)
         parts.append(part)
         choice.said[number.name] = words if number.reading == "number" else f"points in time, {words}"
-        blank = int((~np.isfinite(number.values)).sum())
-        if blank:
-            choice.also(number.name, f"blanks ({blank / len(number.values):.1%}) take the median")
     rows = [
         part.scaled(number.values)
         for part, number in zip(parts, [*choice.numbers, *choice.times], strict=True)
     ]
+    donors = _donors(choice, rows)
     vectors = []
     for vector in choice.vectors:
         alone = not (rows or choice.categories or choice.cycles or len(choice.vectors) > 1)
@@ -179,7 +178,21 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         choice.also(time.name, f"the {cycle} as a cycle")
     decisions = tuple((name, choice.said[name]) for name in names)
     columns = Columns(len(names), tuple(names))
-    return TableParts(columns, tuple(parts), cycles, *places, decisions, tuple(vectors))
+    return TableParts(columns, tuple(parts), cycles, *places, decisions, tuple(vectors), donors)
+
+
+def _donors(choice: _Choice, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return rows that give to others what these lack, and say so."""
+    numbers = [*choice.numbers, *choice.times]
+    if not numbers:
+        return np.empty((0, 0))
+    blank = np.stack([~np.isfinite(number.values) for number in numbers], axis=1)
+    donors = donors_of(rows, blank)
+    taken = "the median" if len(numbers) == 1 or not len(donors) else "the value of the most similar row"
+    for number, share in zip(numbers, blank.mean(axis=0).tolist(), strict=True):
+        if share:
+            choice.also(number.name, f"blanks ({share:.1%}) take {taken}")
+    return donors
 
 
 def _some_columns(vector: Vector) -> NDArray[np.float64]:

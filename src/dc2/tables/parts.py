@@ -13,6 +13,7 @@ from dc2.estimators.columns import Columns
 from dc2.model_file import saved_record
 from dc2.sources.frames import Frame
 from dc2.sources.vectors import check_vectors, vector_matrix, vector_names
+from dc2.tables.donors import fill_blanks
 from dc2.tables.values import Words, as_numbers, column_values
 
 __all__ = [
@@ -39,7 +40,7 @@ class NumberPart:
     name : str
     reading : {"number", "time"}
     fill : float
-        What blanks count as.
+        What blanks count as where no donor has a value for them.
     shift, factor : float
     knots, heights : ndarray or None
         A curve through these points instead, level beyond its ends. Logarithms are only taken where it is made, so
@@ -78,9 +79,11 @@ class NumberPart:
             return (filled - self.shift) * self.factor
         return np.interp(filled, self.knots, self.heights)
 
-    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
-        """Write the column of a block into the one column of `out`."""
-        out[:, 0] = self.scaled(as_numbers(frame, self.name, self.reading, start))
+    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> NDArray[np.bool_]:
+        """Write the column of a block into `out`, and return which of its rows are blank."""
+        values = as_numbers(frame, self.name, self.reading, start)
+        out[:] = self.scaled(values)
+        return ~np.isfinite(values)
 
 
 @saved_record
@@ -240,6 +243,8 @@ class TableParts:
         Each column of the table, and what was done with it, in words.
     vectors : tuple of VectorPart
         Lists of numbers, whose columns come last.
+    donors : ndarray of shape (n_donors, n_numbers)
+        Rows without blanks, as they count, which give to others what these lack.
     """
 
     columns: Columns
@@ -248,11 +253,19 @@ class TableParts:
     categories: tuple[CategoryPart, ...]
     category_names: tuple[str, ...]
     decisions: tuple[tuple[str, str], ...]
-    vectors: tuple[VectorPart, ...] = ()
+    vectors: tuple[VectorPart, ...]
+    donors: NDArray[np.float64]
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
         width = len(self.category_names)
+        if (
+            self.donors.dtype != np.float64
+            or self.donors.ndim != 2
+            or self.donors.shape[1] != len(self.numbers)
+            or not np.isfinite(self.donors).all()
+        ):
+            raise InputError("the donors of a TableParts do not fit together.")
         names = self.columns.names or ()
         used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
         used |= {part.name for part in self.categories} | {part.name for part in self.vectors}
@@ -270,10 +283,12 @@ class TableParts:
         """Return the rows of a block as numbers; `start` numbers its rows in messages."""
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))
-        place = 0
-        for number in self.numbers:
-            number.apply(frame, start, out[:, place : place + 1])
-            place += 1
+        place = len(self.numbers)
+        blank = np.zeros((len(frame), place), dtype=np.bool_)
+        for column, number in enumerate(self.numbers):
+            blank[:, column] = number.apply(frame, start, out[:, column])
+        if len(self.donors):
+            fill_blanks(out[:, :place], blank, self.donors)
         for cycle in self.cycles:
             cycle.apply(frame, start, out[:, place : place + 2])
             place += 2

@@ -37,8 +37,8 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
     a bent scale if they are heavily skewed. Categories weigh less than the spacing of rows in the numbers, since a
     category puts gaps between rows that would be taken for clusters; where there are no numbers, a correspondence
     analysis places them. Ids, constants, repeats, texts with many distinct values, and dates and categories that tell
-    nothing about any other column are left out. Blanks take the median, or are a level; where it tells something that
-    a value is missing, that counts as a category.
+    nothing about any other column are left out. Blanks take the value of the most similar row, or are a level; where it
+    tells something that a value is missing, that counts as a category.
 
     Parameters
     ----------
