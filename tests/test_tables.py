@@ -299,3 +299,10 @@ def test_blanks_make_no_clusters_of_their_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
     model.save(tmp_path / "model.dc2")
     np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(frame), model.labels_)
+
+
+@pytest.mark.parametrize("numbers", [["1,5", "22,75", "3,0"], ["1,234", "12,345,678", "9,100.5"]])
+def test_numbers_with_commas_are_refused_and_not_taken_for_words(numbers: list[str]) -> None:
+    frame = pd.DataFrame({"a": numbers * 20, "b": np.arange(60.0)})
+    with pytest.raises(InputError, match=r"column 'a' holds numbers with commas, such as '1,"):
+        DC2Clustering(random_state=0).fit(frame)

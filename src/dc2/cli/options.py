@@ -259,5 +259,5 @@ def number_or_auto(text: Any) -> Any:
     try:
         number = float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number.") from None
+        raise typer.BadParameter(f"{text!r} is not a number, nor a range such as 2-10, nor auto.") from None
     return int(number) if number.is_integer() else number

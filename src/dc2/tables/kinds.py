@@ -22,6 +22,7 @@ FEW_ROWS = 20
 RARE_SHARE = 0.005
 MOST_LEVELS = 48
 MOSTLY_ONE = 0.5
+WITH_COMMA = re.compile(r"[-+]?[\d.]*\d,\d+(,\d+)*([.]\d+)?")
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 
@@ -110,7 +111,21 @@ def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
             return replace(column, reading=reading, values=np.append(numbers, np.nan)[words.codes])  # type: ignore[arg-type]
         if share >= 0.5 and reading == "number" and not any(level[:1] == "0" for level in words.levels):
             _refuse(column.name, words, is_one, rows)
+    _refuse_commas(column.name, words)
     return column
+
+
+def _refuse_commas(name: str, words: Words) -> None:
+    with_comma = np.array([WITH_COMMA.fullmatch(level) is not None for level in words.levels])
+    counts = words.counts()
+    if counts[with_comma].sum() > counts.sum() / 2:
+        example = words.levels[int(with_comma.argmax())]
+        raise InputError(
+            f"column {name!r} holds numbers with commas, such as {example!r}; numbers are read with a point, and with "
+            "nothing between thousands. Read the file with pandas.read_csv(..., decimal=',') or thousands=',' and pass "
+            f"the frame; or, if these are names, take them as a category: TablePreparer(categories=[{name!r}]), on the "
+            f"command line --as category:{name}."
+        )
 
 
 def _refuse(name: str, words: Words, is_number: NDArray[np.bool_], rows: NDArray[np.int64]) -> None:
