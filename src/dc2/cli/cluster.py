@@ -83,7 +83,7 @@ class ClusterOptions:
         typer.Option(
             "--min-cluster-share",
             metavar="SHARE",
-            help="Clusters with a smaller share of the rows, such as 0.01, are labelled -1 besides.",
+            help="Clusters with a smaller share of the rows, such as 0.01, are labelled -1 too.",
         ),
     ] = None
     signatures: Annotated[

@@ -141,7 +141,7 @@ def cluster_lines(sizes: ClusterSizes) -> list[str]:
 
 
 def _size_line(name: str, size: float, share: float, look: str) -> str:
-    bar = "█" * max(1, round(BAR_WIDTH * share))
+    bar = "█" * (max(1, round(BAR_WIDTH * share)) if share else 0)
     return f"  {name:<7} {size:>15,.0f} {share:>7.1%}  [{look}]{bar}[/]"
 
 
