@@ -306,3 +306,11 @@ def test_numbers_with_commas_are_refused_and_not_taken_for_words(numbers: list[s
     frame = pd.DataFrame({"a": numbers * 20, "b": np.arange(60.0)})
     with pytest.raises(InputError, match=r"column 'a' holds numbers with commas, such as '1,"):
         DC2Clustering(random_state=0).fit(frame)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_the_summary_of_a_prepared_table_is_a_frame_of_its_kind(kind: Any) -> None:
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    table = kind({"a": rows[:, 0], "b": rows[:, 1], "word": ["x", "y"] * 100})
+    assert isinstance(DC2Clustering(2, random_state=0).fit(table).summary(), kind)

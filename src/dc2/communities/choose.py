@@ -35,7 +35,7 @@ TOGETHER = 4
 # How much may speak for a layer at least, in terms of the best plateau.
 LAYER_SHARE = 0.9
 # What lies beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
-END, FARTHEST_END = 0.25, 8.0
+END, FARTHEST_END = 0.125, 4.0
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def plateaus(profile: Profile, below: float = END) -> list[Plateau]:
     """Return the plateaus of the number of clusters, which is made monotone; those of one cluster left out.
 
     Between two resolutions that differ by one cluster a plateau ends half way. Where numbers in between are left out
-    it gets its share only: on a fast rise no number persists. `below` is how far the lowest resolution lies above the
-    first that has fewer clusters.
+    it gets its share only: on a fast rise no number persists. `below` is how far below the lowest resolution its
+    plateau goes on.
     """
     counts = np.maximum.accumulate(profile.n_clusters)
     logs = np.log(profile.resolutions)
@@ -104,9 +104,9 @@ def plateaus(profile: Profile, below: float = END) -> list[Plateau]:
         last = stop - 1
         n_clusters = int(counts[first])
         if n_clusters > 1:
-            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) if first else below
-            end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) if stop < len(counts) else END
-            width = float(logs[last] - logs[first] + (start + end) / 2)
+            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) / 2 if first else below
+            end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) / 2 if stop < len(counts) else END
+            width = float(logs[last] - logs[first] + start + end)
             places = first + np.flatnonzero(profile.n_clusters[first:stop] == n_clusters)
             found.append(Plateau(n_clusters, places, width))
     return found
@@ -149,13 +149,15 @@ class Evidence:
         Two merge where their ties are as many as the resolution allows by chance. Parts without ties never do.
         """
         labels = self._profile.partitions[0]
+        if not labels.any():
+            return END
         ties = community_ties(self._nodes.graph, labels, int(labels.max()) + 1).tocoo()
         volumes = np.bincount(labels, self._volumes)
         between = ties.row != ties.col
         by_chance = volumes[ties.row[between]] * (volumes[ties.col[between]] / volumes.sum())
         merging = float((ties.data[between] / by_chance).max(initial=0.0))
         lowest = float(self._profile.resolutions[0])
-        far = 2 * math.log(lowest / merging) if merging > 0 else FARTHEST_END
+        far = math.log(lowest / merging) if merging > 0 else FARTHEST_END
         return min(max(far, END), FARTHEST_END)
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:

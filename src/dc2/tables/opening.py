@@ -11,6 +11,7 @@ from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_p
 from dc2.engines import RunOptions, engine_for
 from dc2.errors import ParameterError, PreparationNote
 from dc2.estimators.columns import Columns, fitted_source
+from dc2.estimators.frames import kind_of_frame
 from dc2.sources.base import Source
 from dc2.sources.paths import is_path
 from dc2.sources.resolve import as_source
@@ -64,7 +65,7 @@ class Preparation:
         """Return rows as they are if they are numbers, so far as their types tell; else prepared."""
         table = self._table(X, sample_weight)
         if table is not None and (self.always or not table.is_numeric):
-            return self._prepared(table, sample_weight)
+            return self._prepared(table, sample_weight, kind_of_frame(X))
         if table is not None and not _can_be_opened_again(X):
             X = table.as_numbers()
         return OpenedRows(*fitted_source(X, sample_weight, owner))
@@ -72,7 +73,9 @@ class Preparation:
     def with_blanks(self, X: Any, sample_weight: Any) -> OpenedRows | None:
         """Return rows prepared in which blanks were found; None where they are no table, or not to be prepared."""
         table = self._table(X, sample_weight)
-        return None if table is None or not _can_be_opened_again(X) else self._prepared(table, sample_weight)
+        if table is None or not _can_be_opened_again(X):
+            return None
+        return self._prepared(table, sample_weight, kind_of_frame(X))
 
     def _table(self, X: Any, sample_weight: Any) -> TableSource | None:
         if self.preparer is None:
@@ -84,7 +87,7 @@ class Preparation:
                 raise
             return None  # arrays, callables and what else has no columns of its own
 
-    def _prepared(self, table: TableSource, sample_weight: Any) -> OpenedRows:
+    def _prepared(self, table: TableSource, sample_weight: Any, frame: str | None) -> OpenedRows:
         assert self.preparer is not None
         if self.scale is not None:
             raise ParameterError(
@@ -102,7 +105,7 @@ class Preparation:
                 stacklevel=5,
             )
         source: Source = fitted.source(table)
-        columns = Columns(source.n_features, source.feature_names)
+        columns = Columns(source.n_features, source.feature_names, frame)
         if sample_weight is not None and not isinstance(sample_weight, str):
             source = as_source(source, sample_weight=sample_weight)
         return OpenedRows(source, columns, fitted)
