@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
 from dc2.communities.exact import exactly, merged
-from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
 from dc2.communities.result import CommunityResult, Verdict
@@ -20,28 +18,17 @@ from dc2.communities.wish import Wish
 LAYER_AGREEMENT = 0.9
 
 
-def conquer_ties(
-    graph: TieGraph,
-    points: NDArray[Any],
-    masses: NDArray[np.float64],
-    wish: Wish,
-    seed: int,
-    n_threads: int = 1,
-) -> CommunityResult:
+def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None) -> CommunityResult:
     """Find the clusters of a tie graph.
 
     Parameters
     ----------
-    graph : TieGraph
-    points : ndarray of shape (n_nodes, n_columns)
-        Where the nodes are.
-    masses : ndarray of shape (n_nodes,)
-        What each node weighs: how often its row is repeated, or how many rows it stands for.
+    nodes : Nodes
+        The graph, and what is known of its nodes.
     wish : Wish
         How many clusters are asked for.
-    seed : int
-    n_threads : int, default=1
-        The answer is the same for any number.
+    before : CommunityResult, optional
+        An earlier answer for the same nodes; what it found is not looked for again.
 
     Returns
     -------
@@ -53,35 +40,20 @@ def conquer_ties(
     >>> from dc2.communities.graph import tie_graph
     >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + np.linspace(0, 1, 60)[:, None]
     >>> near = np.argsort(np.abs(rows - rows.T), axis=1, kind="stable")[:, :8].astype(np.int32)
-    >>> result = conquer_ties(tie_graph(near, None, 60), rows, np.ones(60), Wish(), seed=0)
+    >>> nodes = Nodes(tie_graph(near, None, 60), rows, np.ones(60), seed=0, n_threads=1)
+    >>> result = conquer_ties(nodes, Wish())
     >>> result.n_clusters
     2
+    >>> conquer_ties(nodes, Wish.exactly(3), before=result).n_clusters
+    3
     """
-    nodes = Nodes(graph, points, np.asarray(masses, dtype=np.float64), seed, n_threads)
-    return _conquered(nodes, wish)
-
-
-def rechoose(result: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
-    """Choose another number of clusters of the same nodes; what was found before is not found again."""
-    if not result.profile.complete:
-        return _conquered(nodes, wish)
-    return _answer(nodes, result.profile, Evidence(nodes, result.profile, result.resolution_path), wish)
-
-
-def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
-    """Choose one of the layers as it is."""
-    return replace(result, labels=result.layers[layer], chosen_layer=layer)
-
-
-def _conquered(nodes: Nodes, wish: Wish) -> CommunityResult:
-    k = min(wish.low, nodes.graph.n_nodes)
-    profile = profile_around(nodes, k) if wish.exact else make_profile(nodes)
-    return _answer(nodes, profile, Evidence(nodes, profile), wish)
-
-
-def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> CommunityResult:
     n_nodes = nodes.graph.n_nodes
     low, high = min(wish.low, n_nodes), n_nodes if wish.high is None else min(wish.high, n_nodes)
+    if before is not None and before.profile.complete:
+        profile, path = before.profile, before.resolution_path
+    else:
+        profile, path = profile_around(nodes, low) if wish.exact else make_profile(nodes), None
+    evidence = Evidence(nodes, profile, path)
     if low == high:
         return _given(nodes, profile, evidence, low)
     found = candidates(profile, evidence, Wish(low, high))
@@ -91,6 +63,11 @@ def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> C
     labels = by_mass(profile.partitions[best.place], nodes.masses)
     verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
     return _result(nodes, profile, evidence, labels, verdict, found)
+
+
+def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
+    """Choose one of the layers as it is."""
+    return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
 def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:

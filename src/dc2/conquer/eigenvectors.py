@@ -40,9 +40,15 @@ class SpectralConqueror:
     weighted: bool = False
 
     def conquer(
-        self, similarity: DenseSimilarity, nodes: Nodes, wish: Wish, seeds: SeedSequence, n_jobs: int | None
+        self,
+        similarity: DenseSimilarity,
+        nodes: Nodes,
+        wish: Wish,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+        before: Conquest | None = None,
     ) -> Conquest:
-        """Return the clusters that the leading eigenvectors of a similarity show."""
+        """Return the clusters that the leading eigenvectors of a similarity show; nothing is kept from before."""
         weights = nodes.relative_masses if self.weighted else np.ones(len(nodes))
         chooser = Chooser(similarity, weights, nodes.relative_masses, n_jobs)
 
