@@ -64,7 +64,7 @@ def _intro(store: Store, settings: Settings) -> list[str]:
     )
     return [
         "Every experiment of the DC² paper, with the paper's parameters, on the data that could be had. Written by "
-        "`make paper` (`python -m evaluation`), which also draws the figures.",
+        "`make paper` (`python -m evaluation`).",
         f"{size}; {settings.n_signatures} signatures, {settings.n_trees} trees. At most so many runs (seeds) per "
         f"experiment and set: {', '.join(f'{name} {count}' for name, count in runs.items() if count)}; "
         "the paper has 100. Scores are means over runs, times medians.",
