@@ -327,7 +327,7 @@ def _say_what_does_not_show(record: ClusterRecord) -> None:
     found, k = record.conquest.communities, record.conquest.n_clusters
     if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
         return
-    if k > 1 and not found.verdict.shows(k):
+    if k > 1 and not found.verdict.shows:
         warnings.warn(
             f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
             "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "

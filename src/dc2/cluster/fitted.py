@@ -163,7 +163,7 @@ class FittedAttributes:
 
     @property
     def verdict_(self) -> Verdict:
-        """What speaks for this number of clusters, and for the next best."""
+        """What speaks for this number of clusters, and for the next best; ``str`` makes a sentence of it."""
         return self._communities("verdict_").verdict
 
     @property

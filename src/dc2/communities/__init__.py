@@ -5,9 +5,10 @@ from dc2.communities.conquer import choose_layer, conquer_ties
 from dc2.communities.graph import TieGraph, tie_graph
 from dc2.communities.numbers import partitions_by_number
 from dc2.communities.profile import Nodes, Profile
-from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.result import CommunityResult
 from dc2.communities.sizes import signatures_for, ties_per_row
 from dc2.communities.stability import conquered_anew
+from dc2.communities.verdict import Verdict
 from dc2.communities.wish import Wish
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,9 @@ from dc2.communities.choose import BAR, Candidate, Evidence, candidates, cleares
 from dc2.communities.exact import exactly, merged
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
-from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.result import CommunityResult
 from dc2.communities.valleys import crossing_ties
+from dc2.communities.verdict import Verdict
 from dc2.communities.wish import Wish
 
 LAYER_AGREEMENT = 0.9
@@ -55,13 +57,13 @@ def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None
         profile, path = profile_around(nodes, low) if wish.exact else make_profile(nodes), None
     evidence = Evidence(nodes, profile, path)
     if low == high:
-        return _given(nodes, profile, evidence, low)
+        return _given(nodes, profile, evidence, low, wish)
     found = candidates(profile, evidence, Wish(low, high))
     if not found or (low == 1 and found[0].score < BAR):
-        return _fewest(nodes, profile, evidence, found, low)
+        return _fewest(nodes, profile, evidence, found, low, wish)
     best = found[0]
     labels = by_mass(profile.partitions[best.place], nodes.masses)
-    verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
+    verdict = _verdict(wish, labels, float(profile.resolutions[best.place]), best, found[1:])
     return _result(nodes, profile, evidence, labels, verdict, found)
 
 
@@ -70,7 +72,7 @@ def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
-def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
+def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int, wish: Wish) -> CommunityResult:
     same = [plateau for plateau in plateaus(profile, evidence.below()) if plateau.n_clusters == k]
     if same:
         place = clearest(same[0], evidence)
@@ -81,7 +83,7 @@ def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> Commun
     other = _merged_finer(nodes, profile, k)
     if other is not None and 2 * crossing_ties(nodes.graph, other) < crossing_ties(nodes.graph, labels):
         labels, resolution = other, np.nan
-    verdict = replace(_verdict(None, [], resolution), persistence=same[0].width if same else 0.0)
+    verdict = replace(_verdict(wish, labels, resolution), persistence=same[0].width if same else 0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
 
 
@@ -99,28 +101,26 @@ def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] |
 
 
 def _fewest(
-    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int
+    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int, wish: Wish
 ) -> CommunityResult:
     """Answer with the smallest number allowed, since nothing speaks for another one."""
-    labels, resolution = exactly(nodes, profile, low)
-    runner = found[0] if found else None
-    verdict = Verdict(
-        score=0.0,
-        bar=BAR,
-        runner_up=runner.plateau.n_clusters if runner else 0,
-        runner_up_score=runner.score if runner else 0.0,
-        one_cluster=low == 1,
-        agreement=np.nan,
-        depth=0.0,
-        crossing=0.0,
-        persistence=0.0,
-        resolution=np.nan if resolution is None else resolution,
-    )
+    labels, found_at = exactly(nodes, profile, low)
+    resolution = np.nan if found_at is None else found_at
+    verdict = _verdict(wish, labels, resolution, others=found)
+    verdict = replace(verdict, one_cluster=low == 1, crossing=0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, found)
 
 
-def _verdict(best: Candidate | None, others: list[Candidate], resolution: float) -> Verdict:
+def _verdict(
+    wish: Wish,
+    labels: NDArray[np.int32],
+    resolution: float,
+    best: Candidate | None = None,
+    others: Sequence[Candidate] = (),
+) -> Verdict:
     return Verdict(
+        n_clusters=int(labels.max()) + 1,
+        wish=wish,
         score=best.score if best else 0.0,
         bar=BAR,
         runner_up=others[0].plateau.n_clusters if others else 0,
