@@ -132,6 +132,16 @@ def test_every_module_can_be_imported(module: str) -> None:
     importlib.import_module(module)
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_no_function_takes_more_than_seven_positional_arguments(module: str) -> None:
+    functions = [node for node in ast.walk(ast.parse(text_of(module))) if isinstance(node, ast.FunctionDef)]
+    positional = {
+        function.name: len([name for name in function.args.args if name.arg not in ("self", "cls")])
+        for function in functions
+    }
+    assert {name: count for name, count in positional.items() if count > 7} == {}
+
+
 def run_python(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

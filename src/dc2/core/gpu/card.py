@@ -19,7 +19,16 @@ from dc2.errors import DeviceError
 
 __all__ = ["Card", "own_card"]
 
-HEADERS = ("device.hpp", "blocks.hpp")
+# In the order in which they include each other.
+HEADERS = (
+    "numbers.hpp",
+    "device.hpp",
+    "blocks.hpp",
+    "routing.hpp",
+    "sums.hpp",
+    "scaling.hpp",
+    "launch.hpp",
+)
 AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # numbers of cuBLAS; roughly: as TF32
 LITTLE_BYTES = 2**26  # so many are taken without looking whether they are free
 SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
@@ -102,7 +111,7 @@ class Card:
         Parameters
         ----------
         kernel : str
-            A name from `blocks.hpp`.
+            A name from `launch.hpp`, without its `_kernel`.
         dtype, width
             Of the rows.
         job : sequence of int, array or None
