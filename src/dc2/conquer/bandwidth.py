@@ -1,8 +1,8 @@
 """Choosing a bandwidth and a number of clusters, by the eigenvalues that each bandwidth gives.
 
 The score of a number of clusters k at one bandwidth is the relative gap
-log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k means
-nothing, and large where k clusters stand apart.
+log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k has no meaning, and
+large where k clusters stand apart.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Chooser:
     def choices(self, low: int, high: int) -> Iterator[Choice]:
         """Yield choices, the best first; at least one.
 
-        Whoever takes a later choice had a reason to pass over those before: their numbers score 0 in its path.
+        A caller that takes a later choice has rejected the earlier ones: their numbers score 0 in its path.
         """
         n_eigenvalues = min(high + 1, len(self.similarity))
         settle = self._bandwidth_for(n_eigenvalues)
@@ -171,7 +171,7 @@ class Chooser:
             best = int(numbers[scores.argmax()])
 
     def _bandwidth_for(self, n_eigenvalues: int) -> Callable[[int, Path | None], Choice]:
-        """Return what makes a choice of a number of clusters, with the bandwidth that suits it."""
+        """Return a function that turns a number of clusters into a choice, with the bandwidth that suits it."""
         in_use = self.similarity.bandwidth
         if in_use is not None:
             return lambda number, considered: Choice(number, in_use, None, considered)
