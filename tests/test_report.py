@@ -178,7 +178,7 @@ def test_a_page_stays_small_however_many_signatures_and_clusters_there_are(k, tm
     model = DC2Clustering(k, random_state=0).fit_signatures(signatures)
     text = written(model, tmp_path)
     assert len(text.encode()) < 2_000_000
-    assert "2,000 signatures are drawn, of each cluster the heaviest; 4,000 are not." in text
+    assert "2,000 signatures are drawn, the heaviest of each cluster; 4,000 are not." in text
     assert ("The 100 largest clusters are listed" in text) == (k > 100)
     view = next(view for view in data_of(text, "explore")["views"] if view["chosen"])
     assert len(view["rows"]) == k

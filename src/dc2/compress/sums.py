@@ -12,11 +12,7 @@ from dc2.errors import InputError
 
 MANTISSA_BITS = 52
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
-SMALLEST_EXPONENT, LARGEST_EXPONENT = (
-    -1074,
-    900,
-)  # of grids: the finest and the coarsest for which magic numbers are
-finite
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; magic numbers of coarser ones overflow
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
 HEADROOM = (
     10  # rows may lie 2**10 times farther out than sampled ones before exactness, never correctness, is lost

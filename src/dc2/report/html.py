@@ -125,7 +125,7 @@ def table(
     rows : iterable of sequences
         Cells: contents, or `Cell` where sorting or looks need more. The first one names the row.
     label : str
-        What the table shows, for those who do not see it.
+        What the table shows, for those who cannot see it.
     text_columns : collection of int, default=(0,)
         Columns that hold text and stand left; numbers stand right.
     sortable : bool, default=True
