@@ -84,6 +84,7 @@ public:
         if (in_vain < kShakes) {  // the last parts have moved, and nodes have not followed yet
             move_nodes(level(0));
             split();
+            if (best_.empty()) return level(0).community;
             keep_better();
         }
         return best_;

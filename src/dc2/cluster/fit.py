@@ -169,7 +169,8 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
 def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
     """Return another record of the same fit, its signatures conquered anew; no rows are needed."""
-    _check_enough_signatures(len(record.signatures), wish)
+    if wish != record.wish:  # what the rows were fitted with is taken again, with the same warning
+        _check_enough_signatures(len(record.signatures), wish)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
     conqueror = plan.conqueror_of(similarity)

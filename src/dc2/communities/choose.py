@@ -138,7 +138,7 @@ class Evidence:
     def valleys(self, place: int) -> tuple[float, float]:
         """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
-            depths, crossing = self._valleys.of_partition(self._nodes.graph, self._profile.partitions[place])
+            depths, crossing = self._valleys.of_partition(self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
             self.crossings[place] = crossing
         return float(self.depths[place]), float(self.crossings[place])

@@ -72,7 +72,10 @@ def leiden(
     if in_vain < SHAKES:  # the last parts have moved, and nodes have not followed yet
         search.move_nodes(level)
         _split(level)
-        keep_better()
+        if not best:
+            best = level.community
+        else:
+            keep_better()
     return np.array(best, np.int32)
 
 
