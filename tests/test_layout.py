@@ -90,6 +90,13 @@ def test_every_room_has_its_place_in_the_design() -> None:
     assert {room_of(module) for module in MODULES} - set(floors()) == set()
 
 
+def test_every_file_that_the_design_names_is_there() -> None:
+    design = (ROOT / "docs" / "design.md").read_text("utf-8")
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", design)
+    assert len(named) > 30
+    assert [name for name in named if not any((folder / name).exists() for folder in (ROOT, PACKAGE))] == []
+
+
 def test_imports_point_downward() -> None:
     floor = floors()
     upward = [
