@@ -48,21 +48,10 @@ __all__ = [
 ]
 
 # Each function, and the module where its twin is.
-_REFERENCE = (
-    "coleaf_counts",
-    "grow_tree",
-    "hash_rows",
-    "link_neighbours",
-    "offer_copies",
-    "offer_groups",
-    "offer_links",
-    "pair_squares",
-    "sample_rows",
-    "scan",
-)
 _TWINS = {
-    **dict.fromkeys(_REFERENCE, "dc2.core.reference"),
-    **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
+    function: "dc2.core.leiden_reference" if function in ("leiden", "modularity") else "dc2.core.reference"
+    for function in __all__
+    if function not in ("SlowCoreWarning", "name", "reason")
 }
 
 

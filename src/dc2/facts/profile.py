@@ -60,7 +60,7 @@ class Profile:
         levels = [(level_word(self.difference[cluster, column]), int(column)) for column in order]
         return [(word, column) for word, column in levels if word]
 
-    def sentence(self, cluster: int, most: int = 4) -> str:
+    def sentence(self, cluster: int) -> str:
         """Return the words as a phrase, such as "high temperature, low humidity".
 
         Examples
@@ -68,7 +68,7 @@ class Profile:
         >>> Profile(("t", "h"), np.array([[1.0, -0.8]]), np.zeros((1, 2)), np.zeros(2)).sentence(0)
         'high t, low h'
         """
-        phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster, most))
+        phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster))
         return phrase or "near the average in every column"
 
 

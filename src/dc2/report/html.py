@@ -182,9 +182,9 @@ def code_block(text: str, label: str) -> Html:
     return tag("div", button, tag("pre", tag("code", text), tabindex="0", aria_label=label), class_="code")
 
 
-def figure(drawing: Html, caption: Content = None, class_: str | None = None) -> Html:
+def figure(drawing: Html, caption: Content = None) -> Html:
     """Return a drawing with words under it."""
-    return tag("figure", drawing, None if caption is None else tag("figcaption", caption), class_=class_)
+    return tag("figure", drawing, None if caption is None else tag("figcaption", caption))
 
 
 def image(png: bytes, alt: str, **attributes: Any) -> Html:
