@@ -61,8 +61,8 @@ def spectra(
 
     def leading(bandwidth: float) -> NDArray[np.float64]:
         affinity = normalized_affinity(similarity.matrix(bandwidth), weights)
-        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
-        # SciPy's holds the interpreter's lock and lets only one thread work.
+        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. By NumPy,
+        # since SciPy holds the interpreter's lock and lets only one thread work.
         return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
@@ -132,9 +132,9 @@ class Chooser:
     ----------
     similarity : DenseSimilarity
     weights : ndarray of shape (n_nodes,)
-        As the clustering will regard them; the bandwidth is chosen by them.
+        As the clustering will use them; the bandwidth is chosen with them.
     masses : ndarray of shape (n_nodes,)
-        How many rows each node stands for. The number of clusters regards these, so that stray signatures in the
+        How many rows each node stands for. The number of clusters is chosen with these, so that stray signatures in the
         background count for little.
     n_jobs : int or None
     """

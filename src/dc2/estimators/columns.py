@@ -79,7 +79,7 @@ class Columns:
     def feature_names_in(self) -> NDArray[np.object_]:
         """The names as scikit-learn keeps them; an AttributeError where there are none."""
         if self.names is None:
-            raise AttributeError("feature_names_in_ is there only where the rows had named columns.")
+            raise AttributeError("feature_names_in_ exists only where the rows had named columns.")
         return np.array(self.names, dtype=object)
 
 

@@ -191,7 +191,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """The cluster of each signature."""
         labels = self._record.signature_labels
         if labels is None:
-            raise AttributeError("signature_labels_ is there only where the estimator is a clusterer.")
+            raise AttributeError("signature_labels_ exists only where the estimator is a clusterer.")
         return labels
 
     @property
