@@ -70,7 +70,7 @@ class ClusterPlan:
     preparation: Preparation = field(default_factory=Preparation)
 
     def conqueror_of(self, similarity: Any) -> Any:
-        """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
+        """Return the conqueror of a similarity: communities for a sparse one, eigenvectors for a dense one."""
         return CommunityConqueror() if similarity.sparse else self.conqueror
 
 
@@ -138,7 +138,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
 
     def near_signatures(few: int) -> NearRows:
-        """Take each signature for a row of its weight."""
+        """Treat each signature as a row of its weight."""
         ids = signature_of_id[router.nearest_few(signatures.points, few)[0]]
         return NearRows(ids, signatures.weights)
 
@@ -191,7 +191,7 @@ def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
 
 
 def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
-    """Return another record of the same fit, with one of its layers for clusters."""
+    """Return another record of the same fit, whose clusters are one of its layers."""
     assert record.conquest.communities is not None
     chosen = choose_layer(record.conquest.communities, layer)
     return replace(record, conquest=Conquest(chosen.labels, chosen.n_clusters, communities=chosen))
@@ -224,7 +224,7 @@ def _no_rows(few: int) -> NearRows:
 
 
 def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
-    """Return the seeds of compression, similarity and assignment; of equal sequences always the same."""
+    """Return the seeds of compression, similarity and assignment; equal sequences give equal seeds."""
     return seed_sequence(seeds).spawn(3)
 
 

@@ -191,5 +191,5 @@ class FittedAttributes:
 def _there(value: Value | None, name: str, when: str) -> Value:
     """Return a fitted attribute, or say when there is one."""
     if value is None:
-        raise AttributeError(f"{name} is there only {when}.")
+        raise AttributeError(f"{name} exists only {when}.")
     return value
