@@ -36,10 +36,9 @@ def active_client() -> Any | None:
 def n_threads(stage: str) -> int:
     """Return how many tasks of the stage can run at a time."""
     client = active_client()
-    if client is None:
-        return max(1, CPU_COUNT)
     try:
-        return max(1, sum(client.nthreads().values()))
+        threads: int = CPU_COUNT if client is None else sum(client.nthreads().values())
+        return max(1, threads)
     except OSError as error:
         raise no_scheduler(stage) from error
 
