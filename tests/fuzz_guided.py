@@ -1,8 +1,9 @@
-"""Coverage-guided fuzzing of the model loader and of the readers of CSV and NPY, with atheris (``pip install atheris``).
+"""Coverage-guided fuzzing of the model loader and of the readers of CSV and NPY.
 
-``python tests/fuzz_guided.py model --seconds 1200 --corpus build/corpus`` looks for that long, starting from sound files
-and from what earlier runs kept in the corpus; ``csv`` and ``npy`` are the other targets. It stops at the first error
-that is not dc2's, hang, or use of much memory, and keeps the input; ``python tests/fuzz_guided.py model FILE`` repeats it.
+It needs atheris (``pip install atheris``). ``python tests/fuzz_guided.py model --seconds 1200 --corpus build/corpus``
+looks for that long, starting from sound files and from what earlier runs kept in the corpus; ``csv`` and ``npy`` are
+the other targets. It stops at the first error that is not dc2's, hang, or use of much memory, and keeps the input;
+``python tests/fuzz_guided.py model FILE`` repeats it.
 """
 
 import argparse
@@ -68,7 +69,8 @@ def mutated_inside(content: bytes, most: int, seed: int) -> bytes:
         return bytes(atheris.Mutate(content, most))
     name = "model.json" if "model.json" in members and chance.random() < 0.5 else chance.choice(list(members))
     members[name] = atheris.Mutate(members[name], 2 * len(members[name]) + 64)
-    return _packed(members)
+    whole = _packed(members)
+    return whole if len(whole) <= most else content
 
 
 def _unpacked(content: bytes) -> dict[str, bytes]:

@@ -244,15 +244,14 @@ def with_shortlist(
 
     A leaf of one point lies in no two clusters, so its walks need no exits. `least` saves `nearest_neighbours` time.
     """
-    centres = router.centres.astype(np.float64)
-    n_near = min(n_near, len(centres))
-    n_all = min(n_near + EXITS * exits, len(centres))
-    shortlist, squared = nearest_neighbours(
-        centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
+    n_near = min(n_near, len(router.centres))
+    n_all = min(n_near + EXITS * exits, len(router.centres))
+    shortlist, _ = nearest_neighbours(
+        router.centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
     )
-    gaps = np.sqrt(squared)
+    shortlist, gaps = _by_distance(router.centres, shortlist, n_threads)
     if n_near < n_all:
-        _put_exits(centres, n_near, shortlist, gaps, n_threads)
+        _put_exits(router.centres.astype(np.float64), n_near, shortlist, gaps, n_threads)
     return replace(router, shortlist=shortlist, gaps=_safe_gaps(gaps, router.centres))
 
 
@@ -263,13 +262,19 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
     """
     before = router.shortlist
     assert before is not None
-    own = np.repeat(np.arange(len(before)), before.shape[1])
-    squared = squared_distances_of_pairs(centres, before.ravel(), centres, own, n_threads)
-    distances = np.sqrt(squared).reshape(before.shape)
-    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
-    shortlist = np.take_along_axis(before, order, axis=1)
-    gaps = np.take_along_axis(distances, order, axis=1)
+    shortlist, gaps = _by_distance(centres, before, n_threads)
     return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
+
+
+def _by_distance(
+    centres: NDArray[Any], listed: NDArray[np.int32], n_threads: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return lists of signatures sorted by the distance to their own, and these distances, measured in float64."""
+    own = np.repeat(np.arange(len(listed)), listed.shape[1])
+    squared = squared_distances_of_pairs(centres, listed.ravel(), centres, own, n_threads)
+    distances = np.sqrt(squared).reshape(listed.shape)
+    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
+    return np.take_along_axis(listed, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
 def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.compress.sums import exact_means
 from dc2.core.reference import lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
@@ -132,10 +133,10 @@ def learn_scaling(
         return None if ordinary else Scaling(None, np.zeros(width), np.ones(width), unit, exponents)
     if exponents is not None:
         X = np.ldexp(X, -exponents)
-    X = np.ascontiguousarray(X, np.float64)  # the order of a sum follows the layout of memory
+    X = X.astype(np.float64, copy=False)
     if kind == "standard":
-        shift = np.average(X, axis=0, weights=weights)
-        size = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=weights))
+        shift = exact_means(X, weights)
+        size = np.sqrt(exact_means(X, weights, around=shift))
     else:
         low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
