@@ -1,7 +1,7 @@
 """Sparse counts of words in very many columns: time, memory and agreement with the topics that made them.
 
-Run as ``python benchmarks/bench_text.py [ROWS]``. Five topics with 500 words of their own; half of the 60 words of a
-text are of its topic, the others any of 100,000.
+Run as ``python benchmarks/bench_text.py [ROWS]``; without a number it writes docs/measured/text.md. Five topics with
+500 words of their own; half of the 60 words of a text are of its topic, the others any of 100,000.
 """
 
 import sys
@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from common import in_new_process, machine, megabytes, with_memory
+from common import in_new_process, machine, megabytes, table, with_memory, write_page
 from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import adjusted_rand_score
 
@@ -46,12 +46,19 @@ def fit(n_rows: int, components: int | None) -> tuple[float, float, int]:
 
 def main() -> None:
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    print(machine())
-    for name, components in (("as it is", None), ("by TruncatedSVD(50)", 50)):
+    by = machine()
+    print(by)
+    rows = []
+    for name, components in (("as they are", None), ("`TruncatedSVD(50)` first", 50)):
         seconds, score, memory = in_new_process(fit, n_rows, components)
-        print(
-            f"{n_rows:,} x {WIDTH:,}, {name}: {seconds:.0f} s, ARI {score:.3f}, {megabytes(memory)} beyond the rows"
-        )
+        rows.append([name, f"{seconds:.0f}", f"{score:.3f}", megabytes(memory)])
+        print(*rows[-1], sep=" | ", flush=True)
+    if len(sys.argv) == 1:
+        found = [
+            f"{n_rows:,} texts of 60 words in {WIDTH:,} columns.",
+            table(["rows", "seconds", "ARI", "memory beyond the rows"], rows),
+        ]
+        write_page("text", "Sparse counts of words, measured", found, by)
 
 
 if __name__ == "__main__":

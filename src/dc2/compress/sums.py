@@ -12,7 +12,7 @@ from dc2.errors import InputError
 
 MANTISSA_BITS = 52
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
-SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids: nothing is finer, and magic numbers stay finite
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; magic numbers of coarser ones overflow
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
 TILE_ROWS = 4096
 HEADROOM = (
@@ -83,7 +83,7 @@ class Sums:
 
 
 class SpareSums:
-    """Sums to be used again: where rows are wide they are large, and fresh memory costs more than adding.
+    """Sums to be used again: for wide rows they are large, and fresh memory costs more than adding.
 
     Any thread may take some and give them back.
     """

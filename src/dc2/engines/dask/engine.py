@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 TASKS_PER_THREAD = 8
 FEWEST_TASKS = 64
-"""So many at least where there are so many chunks: a cluster may grow while it works."""
+"""At least so many tasks, if there are so many chunks: a cluster may grow while it works."""
 
 
 class DaskEngine:

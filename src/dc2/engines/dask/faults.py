@@ -42,7 +42,7 @@ def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[A
 
 
 def no_workers(stage: str, seconds: float) -> SourceError:
-    """Return the error that says that nobody is left to do the work."""
+    """Return the error that says that no worker is left."""
     return SourceError(
         f"the cluster has had no worker for {seconds:g} seconds, and the chunks ({stage}) are not done. "
         "Start workers and fit again."

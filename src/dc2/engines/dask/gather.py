@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["active_client", "n_threads", "results_in_order"]
 
 GATHERED_AT_ONCE = 16
-"""Results that are ready travel together; each way takes some milliseconds."""
+"""Results that are ready travel together, since each trip takes some milliseconds."""
 LOOK_SECONDS = 10.0
 NO_WORKER_SECONDS = 600.0
-"""So long a cluster may be without any worker, which is time for new ones to come."""
+"""How long a cluster may be without any worker, which gives new ones time to come."""
 
 
 def active_client() -> Any | None:
