@@ -14,7 +14,8 @@ from dc2.model_file import saved_record
 from dc2.sources.frames import Frame
 from dc2.sources.vectors import check_vectors, vector_matrix, vector_names
 from dc2.tables.donors import fill_blanks
-from dc2.tables.values import Words, as_numbers, column_values
+from dc2.tables.texts import TextPart
+from dc2.tables.values import Words, as_numbers, as_words, column_values
 
 __all__ = [
     "CYCLES",
@@ -24,7 +25,6 @@ __all__ = [
     "TableParts",
     "VectorPart",
     "cycle_places",
-    "level_of",
 ]
 
 CYCLES = {"hour": 24, "weekday": 7, "month": 12}
@@ -182,29 +182,13 @@ def level_codes(
 ) -> NDArray[np.int64]:
     """Return the number of each row's level: len(levels) for others, len(levels) + 1 for blanks."""
     other, blank = len(levels), len(levels) + 1
-    if isinstance(values, Words):
-        is_missing = values.codes < 0
-        distinct, codes = values.levels, values.codes
-    else:
-        is_missing = ~np.isfinite(values)
-        numbers, codes = np.unique(np.where(is_missing, 0.0, values), return_inverse=True)
-        distinct = [level_of(number) for number in numbers]
     if reading == "blank":
+        is_missing = values.codes < 0 if isinstance(values, Words) else ~np.isfinite(values)
         return np.where(is_missing, blank, other)
+    words = as_words(values)
     known = {level: place for place, level in enumerate(levels)}
-    place_of = np.array([*(known.get(level, other) for level in distinct), blank], np.int64)
-    return place_of[np.where(is_missing, -1, codes)]
-
-
-def level_of(number: float) -> str:
-    """Return how a number is written as a level.
-
-    Examples
-    --------
-    >>> level_of(1.0), level_of(0.25)
-    ('1', '0.25')
-    """
-    return f"{number:.17g}"
+    place_of = np.array([*(known.get(level, other) for level in words.levels), blank], np.int64)
+    return place_of[words.codes]
 
 
 def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -245,6 +229,8 @@ class TableParts:
         Lists of numbers, whose columns come last.
     donors : ndarray of shape (n_donors, n_numbers)
         Rows without blanks, as they count, which give to others what these lack.
+    texts : tuple of TextPart
+        Texts that are taken as such; their columns come before those of lists.
     """
 
     columns: Columns
@@ -255,6 +241,7 @@ class TableParts:
     decisions: tuple[tuple[str, str], ...]
     vectors: tuple[VectorPart, ...]
     donors: NDArray[np.float64]
+    texts: tuple[TextPart, ...] = ()
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -269,6 +256,7 @@ class TableParts:
         names = self.columns.names or ()
         used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
         used |= {part.name for part in self.categories} | {part.name for part in self.vectors}
+        used |= {part.name for part in self.texts}
         if any(part.places.shape[1] != width for part in self.categories) or not used <= set(names):
             raise InputError("the parts of a TableParts do not fit together.")
 
@@ -277,7 +265,8 @@ class TableParts:
         """Names of the columns of numbers."""
         cycles = [f"{part.name} ({part.cycle} {end})" for part in self.cycles for end in ("sin", "cos")]
         vectors = [name for part in self.vectors for name in vector_names(part.name, part.width)]
-        return (*(part.name for part in self.numbers), *cycles, *self.category_names, *vectors)
+        texts = [name for part in self.texts for name in part.components]
+        return (*(part.name for part in self.numbers), *cycles, *self.category_names, *texts, *vectors)
 
     def apply(self, frame: Frame, start: int = 0) -> NDArray[np.float32]:
         """Return the rows of a block as numbers; `start` numbers its rows in messages."""
@@ -293,7 +282,11 @@ class TableParts:
             cycle.apply(frame, start, out[:, place : place + 2])
             place += 2
         for category in self.categories:
-            category.add(frame, out[:, place:])
+            category.add(frame, out[:, place : place + len(self.category_names)])
+        place += len(self.category_names)
+        for text in self.texts:
+            text.apply(frame, out[:, place : place + text.width])
+            place += text.width
         return self._with_vectors(out, frame, start) if self.vectors else out.astype(np.float32)
 
     def _with_vectors(self, plain: NDArray[Any], frame: Frame, start: int) -> NDArray[np.float32]:

@@ -46,6 +46,9 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         Columns to take as categories whatever they look like, such as codes that are written in digits.
     drop : sequence of str, default=()
         Columns to leave out.
+    texts : sequence of str, default=()
+        Columns of texts to look into, such as comments: groups of letters in their words are reduced to the few
+        components that stand out in the sample. Texts are left out otherwise.
 
     Attributes
     ----------
@@ -73,9 +76,12 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     _record: TableParts
 
-    def __init__(self, categories: Sequence[str] = (), *, drop: Sequence[str] = ()) -> None:
+    def __init__(
+        self, categories: Sequence[str] = (), *, drop: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> None:
         self.categories = categories
         self.drop = drop
+        self.texts = texts
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what becomes of the columns of a table.
@@ -92,13 +98,17 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     def decided(self, table: TableSource, engine: Engine) -> TableParts:
         """Return what becomes of the columns; nothing here changes."""
-        categories = _names("categories", self.categories)
-        absent = [name for name in categories if name not in (table.feature_names or ())]
-        if absent:
-            raise ParameterError(
-                f"categories names {listed(absent)}, but the table has {listed(table.feature_names or ())}."
-            )
-        return decide(sample_table(table, engine), categories)
+        categories, texts = _names("categories", self.categories), _names("texts", self.texts)
+        for what, names in (("categories", categories), ("texts", texts)):
+            absent = [name for name in names if name not in (table.feature_names or ())]
+            if absent:
+                raise ParameterError(
+                    f"{what} names {listed(absent)}, but the table has {listed(table.feature_names or ())}."
+                )
+        both = [name for name in categories if name in texts]
+        if both:
+            raise ParameterError(f"categories and texts both name {listed(both)}. Take it as one of them.")
+        return decide(sample_table(table, engine), categories, texts)
 
     def table(
         self,
@@ -110,7 +120,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         """Return the rows of a table as they are, without the columns to be left out; raise where X is none."""
         if isinstance(X, TableSource):
             return X
-        texts = _names("categories", self.categories)
+        texts = self.read_as_written
         drop = list(_names("drop", self.drop)) or None if columns is None else None
         table = as_table(X, columns=columns, drop=drop, weight=weight, extra=extra, texts=texts)
         if table is None:
@@ -118,6 +128,11 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
                 f"a table with named columns is needed: a data frame, a file or a dataset; got {type(X).__name__}."
             )
         return table
+
+    @property
+    def read_as_written(self) -> tuple[str, ...]:
+        """Columns that are not taken for numbers where they are read from text files."""
+        return (*_names("categories", self.categories), *_names("texts", self.texts))
 
     def source(self, X: Any, extra: Sequence[str] = ()) -> PreparedSource:
         """Return the rows of a table, which must have the fitted columns by name, as a source of numbers."""

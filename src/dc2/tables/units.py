@@ -18,7 +18,8 @@ def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return prepared rows, or means of them, in the units of the table.
 
     Numbers are what they were, points in time are years; the column of a level is the share of rows that have it.
-    Cycles and components that several categories share stay as they are.
+    Cycles and components that several categories share stay as they are; so do those of texts, but at
+    their own scale, where a text has length 1.
 
     Parameters
     ----------
@@ -33,6 +34,9 @@ def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
     start = len(parts.numbers) + 2 * len(parts.cycles)
     values[:, start : start + len(shares)] /= shares
     start += len(shares)
+    for text in parts.texts:
+        values[:, start : start + text.width] /= text.factor
+        start += text.width
     for vector in parts.vectors:
         values[:, start : start + vector.width] /= vector.factor
         start += vector.width

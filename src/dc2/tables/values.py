@@ -14,7 +14,16 @@ from dc2.errors import InputError, InputTypeError
 from dc2.sources.checks import listed
 from dc2.sources.frames import Frame, is_numeric
 
-__all__ = ["Words", "as_numbers", "column_values", "is_blank", "number_of", "seconds_of"]
+__all__ = [
+    "Words",
+    "as_numbers",
+    "as_words",
+    "column_values",
+    "is_blank",
+    "level_of",
+    "number_of",
+    "seconds_of",
+]
 
 BLANKS = frozenset({"", "na", "n/a", "null", "nan", "?"})
 """What people write where there is no value, in small letters."""
@@ -130,6 +139,26 @@ def as_numbers(
             f"category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
         )
     return numbers[values.codes]
+
+
+def as_words(values: NDArray[np.float64] | Words) -> Words:
+    """Return the values of a column as texts, whatever they are."""
+    if isinstance(values, Words):
+        return values
+    is_missing = ~np.isfinite(values)
+    numbers, codes = np.unique(np.where(is_missing, 0.0, values), return_inverse=True)
+    return Words([level_of(number) for number in numbers], np.where(is_missing, -1, codes))
+
+
+def level_of(number: float) -> str:
+    """Return how a number is written as a level.
+
+    Examples
+    --------
+    >>> level_of(1.0), level_of(0.25)
+    ('1', '0.25')
+    """
+    return f"{number:.17g}"
 
 
 def number_of(text: str) -> float:
