@@ -314,3 +314,48 @@ def test_the_summary_of_a_prepared_table_is_a_frame_of_its_kind(kind: Any) -> No
     rows = np.random.default_rng(0).normal(size=(200, 2))
     table = kind({"a": rows[:, 0], "b": rows[:, 1], "word": ["x", "y"] * 100})
     assert isinstance(DC2Clustering(2, random_state=0).fit(table).summary(), kind)
+
+
+def test_predict_counts_levels_that_were_not_there_in_fit(tmp_path: Path) -> None:
+    model = fitted(TABLE)
+    new = TABLE.head(1000).assign(plan=["platinum"] * 7 + ["gold"] * 993)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        labels = model.predict(new)
+    path = tmp_path / "new.csv"
+    new.to_csv(path, index=False)
+    model.set_params(block_bytes=2**14, n_jobs=2)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        from_file = np.concatenate(list(model.predict(path)))
+    np.testing.assert_array_equal(from_file, labels)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        model.predict_to(path, tmp_path / "labels.csv")
+
+
+@pytest.mark.filterwarnings("error")
+def test_predict_says_nothing_of_levels_that_were_there(tmp_path: Path) -> None:
+    with pytest.warns(PreparationNote, match="prepared"):
+        model = DC2Clustering(5, random_state=0).fit(TABLE)
+    np.testing.assert_array_equal(model.predict(TABLE), model.labels_)
+
+
+def test_predict_needs_no_column_that_was_left_out(tmp_path: Path) -> None:
+    model = fitted(TABLE)
+    left_out = [name for name, words in model.preparer_.decisions_.items() if words.startswith("left out")]
+    assert len(left_out) == 5
+    few = TABLE.drop(columns=left_out)
+    np.testing.assert_array_equal(model.predict(few), model.labels_)
+    few.to_csv(tmp_path / "few.csv", index=False)
+    np.testing.assert_array_equal(np.concatenate(list(model.predict(tmp_path / "few.csv"))), model.labels_)
+    with pytest.raises(InputError, match="'age'"):
+        model.predict(few.drop(columns="age"))
+
+
+def test_a_typical_row_has_levels_and_no_shares() -> None:
+    model = fitted(TABLE)
+    typical = [record["typical"] for record in Facts.of(model).summary]
+    assert not any(
+        "=1" in words.split(", ") or words.count("=") != words.count(", ") + 1 for words in typical
+    )
+    assert any("plan=" in words for words in typical)
+    for words in typical:
+        assert words.count("plan=") <= 1

@@ -22,7 +22,7 @@ from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
-from dc2.errors import ClustersDoNotShowWarning, MissingValuesError
+from dc2.errors import ClustersDoNotShowWarning, MissingValuesError, PreparationNote
 from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
@@ -123,7 +123,11 @@ def labelled(
     if "labels" not in files:
         return cluster_weights(clusterer)
     try:
-        return write_and_count(clusterer, source, files["labels"], wanted.label_column)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", PreparationNote
+            )  # levels too rare for the sample, and not new ones
+            return write_and_count(clusterer, source, files["labels"], wanted.label_column)
     except Exception as error:
         raise kept_by_model(error, clusterer, files, wanted) from error
 

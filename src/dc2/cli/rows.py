@@ -126,7 +126,7 @@ class Rows:
             )
         table = as_table(
             self._data,
-            columns=preparer.feature_names_in_.tolist(),
+            columns=list(preparer.columns_in_use),
             extra=self.ids,
             texts=preparer.read_as_written,
             csv=self._csv,

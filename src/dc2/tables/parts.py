@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -172,9 +173,19 @@ class CategoryPart:
         """Return the line of `places` of each row."""
         return level_codes(column_values(frame.get_column(self.name))[1], self.levels, self.reading)
 
-    def add(self, frame: Frame, out: NDArray[Any]) -> None:
-        """Add the places of a block's rows to `out`."""
-        out += self.places[self.codes(frame)]
+    @property
+    def tells_unseen(self) -> bool:
+        """Whether a level that has no line was not there in fit; rare ones were joined with it otherwise."""
+        return self.reading == "level" and not self.places[-2].any()
+
+    def add(self, frame: Frame, out: NDArray[Any], unseen: Counter[str] | None = None) -> None:
+        """Add the places of a block's rows to `out`, and those with a level that was not there in fit to `unseen`."""
+        codes = self.codes(frame)
+        out += self.places[codes]
+        if unseen is not None and self.tells_unseen:
+            n_unseen = int(np.count_nonzero(codes == len(self.levels)))
+            if n_unseen:
+                unseen[self.name] += n_unseen
 
 
 def level_codes(
@@ -253,11 +264,8 @@ class TableParts:
             or not np.isfinite(self.donors).all()
         ):
             raise InputError("the donors of a TableParts do not fit together.")
-        names = self.columns.names or ()
-        used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
-        used |= {part.name for part in self.categories} | {part.name for part in self.vectors}
-        used |= {part.name for part in self.texts}
-        if any(part.places.shape[1] != width for part in self.categories) or not used <= set(names):
+        known = set(self.columns.names or ())
+        if any(part.places.shape[1] != width for part in self.categories) or not self._in_use <= known:
             raise InputError("the parts of a TableParts do not fit together.")
 
     @property
@@ -268,8 +276,29 @@ class TableParts:
         texts = [name for part in self.texts for name in part.components]
         return (*(part.name for part in self.numbers), *cycles, *self.category_names, *texts, *vectors)
 
-    def apply(self, frame: Frame, start: int = 0) -> NDArray[np.float32]:
-        """Return the rows of a block as numbers; `start` numbers its rows in messages."""
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Names of the columns of the table that are not left out, in its order."""
+        names = self._in_use
+        return tuple(name for name in self.columns.names or () if name in names)
+
+    @property
+    def _in_use(self) -> set[str]:
+        names = {part.name for part in self.numbers} | {part.name for part in self.cycles}
+        names |= {part.name for part in self.categories} | {part.name for part in self.vectors}
+        return names | {part.name for part in self.texts}
+
+    def apply(self, frame: Frame, start: int = 0, unseen: Counter[str] | None = None) -> NDArray[np.float32]:
+        """Return the rows of a block as numbers.
+
+        Parameters
+        ----------
+        frame : narwhals.DataFrame
+        start : int
+            Numbers the rows in messages.
+        unseen : Counter, optional
+            Rows with a level that was not there in fit are added to it, by column.
+        """
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))
         place = len(self.numbers)
@@ -282,7 +311,7 @@ class TableParts:
             cycle.apply(frame, start, out[:, place : place + 2])
             place += 2
         for category in self.categories:
-            category.add(frame, out[:, place : place + len(self.category_names)])
+            category.add(frame, out[:, place : place + len(self.category_names)], unseen)
         place += len(self.category_names)
         for text in self.texts:
             text.apply(frame, out[:, place : place + text.width])

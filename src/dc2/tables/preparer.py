@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.engines import Engine, RunOptions, answered, engine_for
-from dc2.errors import InputError, InputTypeError, ParameterError, PreparationNote
+from dc2.errors import InputError, InputTypeError, ParameterError
 from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.model_file import SaveMixin, saved_model
@@ -24,7 +23,8 @@ from dc2.tables.decide import decide
 from dc2.tables.parts import TableParts
 from dc2.tables.prepared import PreparedSource
 from dc2.tables.sample import sample_table
-from dc2.tables.units import in_units, names_in_units
+from dc2.tables.units import in_units, levels_of_columns, names_in_units
+from dc2.tables.unseen import CountsUnseen
 
 __all__ = ["TablePreparer", "fitted_preparer"]
 
@@ -135,14 +135,14 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         return (*_names("categories", self.categories), *_names("texts", self.texts))
 
     def source(self, X: Any, extra: Sequence[str] = ()) -> PreparedSource:
-        """Return the rows of a table, which must have the fitted columns by name, as a source of numbers."""
+        """Return the rows of a table as a source of numbers; columns in use are found by name."""
         check_is_fitted(self)
         parts = self._record
-        names = list(parts.columns.names or ())
+        names = list(parts.used)
         table = self.table(X, extra=extra, columns=names)
         lost = [name for name in names if name not in (table.feature_names or ())]
         if lost:
-            raise InputError(f"the table has no column {listed(lost)}, which was there in fit.")
+            raise InputError(f"the table has no column {listed(lost)}, which was there in fit and is in use.")
         return PreparedSource(table, parts)
 
     def transform(self, X: Any) -> Any:
@@ -153,7 +153,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         Parameters
         ----------
         X : data frame, path, ... as in `fit`
-            Its columns are found by name; others may be there too.
+            The columns in use are found by name; others may be there too, and those left out need not.
 
         Returns
         -------
@@ -161,18 +161,10 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
             For a table that is not in memory, an iterator of such arrays, block by block.
         """
         source = self.source(X)
-        if source.in_memory:
-            unseen = self.count_unseen(X)
-            if unseen:
-                words = ", ".join(f"{count:,} in {name!r}" for name, count in unseen.items())
-                warnings.warn(
-                    f"rows with levels that were not there in fit count as 'other': {words}.",
-                    PreparationNote,
-                    stacklevel=2,
-                )
         width = source.n_features
-        rows = answered(source, _rows, lambda: np.empty((0, width), np.float32), RunOptions())
-        return in_container(rows, X, self)
+        counted = CountsUnseen(_rows)
+        rows = answered(source, counted, lambda: np.empty((0, width), np.float32), RunOptions())
+        return in_container(counted.told(rows), X, self)
 
     def count_unseen(self, X: Any) -> dict[str, int]:
         """Return how many rows have a level that was not seen in fit, by column; columns without any are not named.
@@ -182,10 +174,8 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         X : data frame, path, ... as in `fit`
         """
         check_is_fitted(self)
-        parts = [
-            part for part in self._record.categories if part.reading == "level" and not part.places[-2].any()
-        ]
-        table = self.table(X, columns=list(self._record.columns.names or ()))
+        parts = [part for part in self._record.categories if part.tells_unseen]
+        table = self.table(X, columns=list(self._record.used))
         counts = dict.fromkeys((part.name for part in parts), 0)
         for block in table.blocks(RunOptions().block_bytes):
             assert isinstance(block.rows, TableRows)
@@ -203,6 +193,18 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         """
         check_is_fitted(self)
         return names_in_units(self._record), in_units(self._record, rows)
+
+    @property
+    def columns_in_use(self) -> tuple[str, ...]:
+        """Columns of the table that were not left out: new rows need no others."""
+        check_is_fitted(self)
+        return self._record.used
+
+    @property
+    def level_columns(self) -> dict[int, str]:
+        """Columns of numbers that say whether a row has a level, by their place, and the column of the table."""
+        check_is_fitted(self)
+        return levels_of_columns(self._record)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of numbers."""
