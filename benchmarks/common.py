@@ -227,9 +227,9 @@ class Report:
         if self.goals:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
         text += self._parts
-        page = _replace(self.page.read_text("utf-8"), self.name, "\n\n".join(text))
+        page = replaced(self.page.read_text("utf-8"), self.name, "\n\n".join(text))
         if GOALS in page:
-            page = _replace(page, "goals", table(GOAL_HEAD, _goals_of(page)))
+            page = replaced(page, "goals", table(GOAL_HEAD, _goals_of(page)))
         unfinished = self.page.with_suffix(".part")
         unfinished.write_text(page, "utf-8")
         unfinished.replace(self.page)
@@ -248,7 +248,7 @@ def _goals_of(page: str) -> list[list[str]]:
     return [list(row) for row in rows]
 
 
-def _replace(page: str, name: str, text: str) -> str:
+def replaced(page: str, name: str, text: str) -> str:
     """Replace what stands between the marks of a section."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     marks = f"{re.escape(begin)}.*{re.escape(end)}"

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -15,6 +17,7 @@ import dc2
 from dc2 import DC2Clustering, TablePreparer
 from dc2.errors import InputError, InputTypeError, MissingValuesError, ParameterError, PreparationNote
 from dc2.facts import Facts
+from dc2.tables.donors import fill_blanks
 from table_data import customers
 
 TABLE, GROUPS = customers(6_000)
@@ -359,3 +362,42 @@ def test_a_typical_row_has_levels_and_no_shares() -> None:
     assert any("plan=" in words for words in typical)
     for words in typical:
         assert words.count("plan=") <= 1
+
+
+@given(
+    st.integers(1, 300),
+    st.integers(1, 11),
+    st.integers(1, 40),
+    st.sampled_from([0, 1, 6]),
+    st.integers(0, 99),
+)
+def test_blanks_take_what_the_first_of_the_nearest_donors_has(
+    n_rows: int, width: int, n_donors: int, digits: int, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(n_rows, width)).round(digits)  # few digits: many donors are equally near
+    donors = draw.normal(size=(n_donors, width)).round(digits)
+    blank = draw.random((n_rows, width)) < draw.choice([0.0, 0.1, 0.9])
+    expected = rows.copy()
+    for row, lacks in zip(expected, blank, strict=True):
+        if not lacks.all():
+            squared = [
+                sum((row[~lacks][i] - donor[i]) ** 2 for i in range((~lacks).sum()))
+                for donor in donors[:, ~lacks]
+            ]
+            row[lacks] = donors[int(np.argmin(squared))][lacks]
+    fill_blanks(rows, blank, donors)
+    np.testing.assert_array_equal(rows, expected)
+
+
+def test_dask_frames_are_refused_with_the_way_out() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    frames = dd.from_pandas(TABLE, npartitions=3)
+    for fit in (TablePreparer().fit, DC2Clustering(5, prepare=TablePreparer()).fit):
+        with pytest.raises(InputTypeError, match="map_partitions"):
+            fit(frames)
+    with pytest.raises(InputTypeError, match="TablePreparer"):
+        DC2Clustering(5).fit(frames)
+    preparer = TablePreparer().set_output(transform="pandas").fit(frames.head(20_000, npartitions=-1))
+    numbers = frames.map_partitions(preparer.transform, meta=preparer.transform(frames.head(1)))
+    np.testing.assert_array_equal(numbers.compute().to_numpy(), preparer.transform(TABLE).to_numpy())

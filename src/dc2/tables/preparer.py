@@ -123,6 +123,12 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         texts = self.read_as_written
         drop = list(_names("drop", self.drop)) or None if columns is None else None
         table = as_table(X, columns=columns, drop=drop, weight=weight, extra=extra, texts=texts)
+        if table is None and hasattr(X, "map_partitions"):
+            raise InputTypeError(
+                "a Dask collection is not prepared as a whole. Fit the preparer on a part of it, and let Dask apply "
+                "it: preparer = TablePreparer().set_output(transform='pandas').fit(X.head(20_000, npartitions=-1)), "
+                "then X.map_partitions(preparer.transform, meta=preparer.transform(X.head(1)))."
+            )
         if table is None:
             raise InputTypeError(
                 f"a table with named columns is needed: a data frame, a file or a dataset; got {type(X).__name__}."

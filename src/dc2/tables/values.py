@@ -200,4 +200,4 @@ def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     values = column.to_numpy()
     if values.dtype == object:
         values = np.array([np.nan if value is None else float(value) for value in values])
-    return values.astype(np.float64)
+    return values.astype(np.float64, copy=False)
