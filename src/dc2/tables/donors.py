@@ -53,7 +53,8 @@ def fill_blanks(rows: NDArray[np.float64], blank: NDArray[np.bool_], donors: NDA
 
 def _alike(blank: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
     """Yield rows that lack the same columns, and which these are; not those that lack none or all."""
-    lacking = np.flatnonzero(blank.any(axis=1) & ~blank.all(axis=1))
+    columns = np.ascontiguousarray(blank.T)  # as they were made: few long lines are soon compared
+    lacking = np.flatnonzero(columns.any(axis=0) & ~columns.all(axis=0))
     if not len(lacking):
         return
     packed = np.packbits(blank[lacking], axis=1)

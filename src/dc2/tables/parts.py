@@ -302,7 +302,7 @@ class TableParts:
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))
         place = len(self.numbers)
-        blank = np.zeros((len(frame), place), dtype=np.bool_)
+        blank = np.zeros((len(frame), place), dtype=np.bool_, order="F")
         for column, number in enumerate(self.numbers):
             blank[:, column] = number.apply(frame, start, out[:, column])
         if len(self.donors):
