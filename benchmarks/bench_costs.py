@@ -14,7 +14,6 @@ from common import ROOT, Report, in_new_process, megabytes, with_memory
 from dc2 import DC2Clustering
 from dc2.errors import ClustersDoNotShowWarning
 
-PAGE = ROOT / "docs" / "measured" / "costs.md"
 IMAGES = ROOT / "docs" / "images"
 STAGES = ("divide", "compress", "conquer", "populate")
 ROWS = (1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
@@ -87,7 +86,7 @@ def _plot(what: str, values: Sequence[int], costs: Sequence[Cost]) -> None:
 
 
 def main() -> None:
-    report = Report("costs", "How cost grows", PAGE)
+    report = Report("costs", "How cost grows")
     rows = ROWS[:3] if report.quick else ROWS
     columns = COLUMNS[:3] if report.quick else COLUMNS
     signatures = SIGNATURES[:2] if report.quick else SIGNATURES

@@ -12,7 +12,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from common import ROOT, Report, best_of, ratio
+from common import Report, best_of, ratio
 from distributed import Client, LocalCluster, wait
 
 from dc2 import Compressor, RPFCluster
@@ -21,7 +21,6 @@ from dc2.engines.dask import DaskEngine
 from dc2.engines.dask.engine import JOINED_AT_ONCE, TASKS_PER_THREAD
 from dc2.sources import Block, as_source
 
-PAGE = ROOT / "docs" / "scaling.md"
 N_FEATURES = 18
 N_CHUNKS = 32
 N_WORKERS = 2
@@ -107,7 +106,7 @@ def n_rows_of(block: Block) -> int:
 
 
 def main() -> None:
-    report = Report("dask", "Dask against threads", PAGE)
+    report = Report("dask", "Dask against threads")
     n_rows = 1_000_000 if report.quick else 8_000_000
     runs = 1 if report.quick else 3
     with tempfile.TemporaryDirectory(prefix="dc2-bench-") as folder, cluster() as client:

@@ -1,6 +1,6 @@
 """Embeddings from a Parquet list column of half-precision numbers: time and memory of a fit.
 
-Run as ``python benchmarks/bench_embeddings.py [ROWS]``.
+Run as ``python benchmarks/bench_embeddings.py [ROWS]``; without a number it writes docs/measured/embeddings.md.
 """
 
 import sys
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from common import in_new_process, machine, megabytes, with_memory
+from common import in_new_process, machine, megabytes, with_memory, write_page
 from sklearn.metrics import adjusted_rand_score
 
 from dc2 import DC2Clustering, as_source
@@ -53,16 +53,20 @@ def fit(path: str) -> tuple[float, np.ndarray, int]:
 
 def main() -> None:
     n_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(machine())
+    by = machine()
+    print(by)
     with tempfile.TemporaryDirectory(prefix="dc2-bench-") as folder:
         path = Path(folder) / "rows.parquet"
         groups = write(path, n_rows)
         size = path.stat().st_size
         seconds, labels, peak = in_new_process(fit, str(path))
-    print(
+    found = (
         f"{n_rows:,} x {WIDTH} float16 in a Parquet list column of {megabytes(size)}: fit and labels in {seconds:.0f} "
         f"s, peak of memory {megabytes(peak)}, ARI {adjusted_rand_score(groups, labels):.3f}."
     )
+    print(found)
+    if len(sys.argv) == 1:
+        write_page("embeddings", "Embeddings from a file, measured", [found], by)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Landmarks for Nyström features, at equal count and with the same solver: how good, and at what cost.
 
-Run ``python benchmarks/bench_landmarks.py [--quick] [--write]``; --write puts the tables into docs/kernel-learning.md.
+Run ``python benchmarks/bench_landmarks.py [--quick] [--write]``; --write puts the tables into docs/measured/.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from learning_data import Problem, problems, table, timed, write_section
+from common import machine, table, write_page
+from learning_data import Problem, problems, timed
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from sklearn.cluster import KMeans
@@ -19,6 +20,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from dc2 import Compressor
 from dc2.learn.nystroem import inverse_root
 
+TITLE = "Landmarks for Nyström features"
 BLOCK = 4096
 PIVOTS_AT_ONCE = 50
 KERNEL_ROWS = 2000
@@ -136,7 +138,7 @@ def cost_by_rows(sizes: list[int], counts: list[int]) -> str:
             _, ours = timed(lambda part=part, count=count: METHODS["signatures, nearest"](part, count))
             rows.append([f"{size:,}", str(count), f"{rival:.2f}", f"{ours:.2f}", f"1/{rival / ours:.0f}"])
             print(problem.name, *rows[-1], sep="  ", flush=True)
-    return f"\n**Cost of landmarks by rows, {problem.name}**\n\n{table(head, rows)}"
+    return f"**Cost of landmarks by rows, {problem.name}**\n\n{table(head, rows)}"
 
 
 def main() -> None:
@@ -144,6 +146,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rows and landmarks, in a minute")
     parser.add_argument("--write", action="store_true", help="put the tables into the documentation")
     options = parser.parse_args()
+    by = machine()
     counts = [50, 200] if options.quick else [50, 100, 200, 500, 1000, 2000]
     n_rows, n_test, n_exact = (5_000, 2_000, 2_000) if options.quick else (20_000, 5_000, 5_000)
     text = [
@@ -159,17 +162,17 @@ def main() -> None:
     ]
     for problem in problems(n_rows, n_test):
         text += [
-            f"\n**{problem.name}** ({len(problem.X):,} x {problem.X.shape[1]}, gamma {problem.gamma})\n",
+            f"**{problem.name}** ({len(problem.X):,} x {problem.X.shape[1]}, gamma {problem.gamma})",
             table(head, measure(problem, counts, n_exact)),
         ]
         if options.write:  # after each set, so that a run that is cut short leaves what it has measured
-            write_section("landmarks", "\n".join(text))
+            write_page("landmarks", TITLE, text, by, " --write")
     sizes, cost_counts = (
         ([5_000, 10_000], [200]) if options.quick else ([20_000, 60_000, 200_000], [500, 1000])
     )
     text.append(cost_by_rows(sizes, cost_counts))
     if options.write:
-        write_section("landmarks", "\n".join(text))
+        write_page("landmarks", TITLE, text, by, " --write")
 
 
 if __name__ == "__main__":

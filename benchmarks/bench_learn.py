@@ -1,6 +1,6 @@
 """DC2 against the full estimator, and against as many random rows: what is lost, what is gained, how many signatures.
 
-Run ``python benchmarks/bench_learn.py [--quick] [--write]``; --write puts the table and the plot into docs/.
+Run ``python benchmarks/bench_learn.py [--quick] [--write]``; --write puts the table and the plot into docs/measured/.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import argparse
 from typing import Any
 
 import numpy as np
-from learning_data import PAGE, Problem, problems, table, timed, write_section
+from common import MEASURED, machine, table, write_page
+from learning_data import Problem, problems, timed
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from dc2 import DC2, Compressor
 
-PLOT = PAGE.parent / "signatures-needed.svg"
+TITLE = "DC2 against the full estimator"
+PLOT = MEASURED / "learn.svg"
 ORANGE, GREEN, BLUE, GREY = "#d55e00", "#009e73", "#0072b2", "#555555"
 
 
@@ -114,6 +116,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rows and signatures, in a minute")
     parser.add_argument("--write", action="store_true", help="put table and plot into the documentation")
     options = parser.parse_args()
+    by = machine()
     sizes = [1_000, 4_000] if options.quick else [2_000, 10_000, 50_000, 500_000]
     most_full = 1_000 if options.quick else 10_000
     counts = [50, 200] if options.quick else [50, 100, 200, 500, 1000, 2000, 4000]
@@ -125,10 +128,11 @@ def main() -> None:
         head += [cell for count in shown for cell in (f"DC2, {count} signatures: error", "CPU s")]
         found.append((problem, by_count(problem, counts, most_full)))
         rows = against_full(problem, sizes, most_full, shown)
-        text += [f"\n**{problem.name}**, {name}\n", table(head, rows)]
+        text += [f"**{problem.name}**, {name}", table(head, rows)]
     if options.write:
         draw(found, counts, most_full)
-        write_section("learn", "\n".join([*text, f"\n![Test error by number of signatures]({PLOT.name})"]))
+        picture = f"![Test error by number of signatures]({PLOT.name})"
+        write_page("learn", TITLE, [*text, picture], by, " --write")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import ROOT, machine, table
+from common import machine, table, write_page
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_wine, make_blobs, make_moons
 from sklearn.ensemble import IsolationForest
@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 
 from dc2 import DC2Clustering
 
-PAGE = ROOT / "docs" / "measured" / "outliers.md"
 NEIGHBOURS = 20
 HEAD = [
     "rows that stray among",
@@ -105,13 +104,11 @@ def main() -> None:
         lines.append([name, *measured(*rows())])
         print(lines[-1], flush=True)
     text = [
-        "# Outlier scores, measured",
-        f"`python benchmarks/bench_outliers.py`. {about}",
         "Area under the ROC curve; in brackets processor time, which for dc2 is all of `fit`, the number of clusters "
         "not given, and the scores. scikit-learn's detectors have their defaults, with 20 neighbours.",
         table(HEAD, lines),
     ]
-    PAGE.write_text("\n\n".join(text) + "\n", "utf-8")
+    write_page("outliers", "Outlier scores, measured", text, about)
 
 
 if __name__ == "__main__":

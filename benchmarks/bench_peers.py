@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import numpy as np
-from common import ROOT, DidNotFinish, Report, in_new_process, megabytes, with_memory
+from common import MEASURED, DidNotFinish, Report, in_new_process, megabytes, with_memory
 from public_data import load_covertype
 
 from dc2 import RPFCluster
@@ -17,7 +17,7 @@ from dc2.metrics import adjusted_rand_from_table, contingency_table
 TIME_LIMIT = 40.0  # start of the process and making of the rows included
 FREE_SHARE = 0.8  # of the memory that is free
 WARM_UP_ROWS = 500
-PLOT = ROOT / "docs" / "benchmarks-peers.svg"
+PLOT = MEASURED / "peers.svg"
 
 
 def faiss_kmeans(X: np.ndarray, k: int) -> np.ndarray:

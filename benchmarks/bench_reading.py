@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import MB, ROOT, in_new_process, machine, table, with_memory
+from common import MB, in_new_process, machine, table, with_memory, write_page
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from sklearn.datasets import make_moons
@@ -20,7 +20,6 @@ import dc2
 from dc2 import DC2Clustering
 from dc2.cluster import fit
 
-PAGE = ROOT / "docs" / "measured" / "reading.md"
 N_ROWS, N_SIGNATURES = 1_000_000, 100_000
 NODES = (1000, 4000, 16_000)
 READINGS = ("stability_", "summary()", "map(X)", "report(path)", "plots", "save(path)", "dc2 info")
@@ -118,8 +117,6 @@ def main() -> None:
             )
             print(ratios[-1], flush=True)
     text = [
-        "# Reading a model, measured",
-        f"`python benchmarks/bench_reading.py`. {about}",
         f"A model of {N_SIGNATURES:,} signatures ({N_ROWS:,} rows, 5 columns, 20 clusters, `noise=0.01`), whose file "
         f"has {file_mb:.0f} MB and whose report {page_kb:.0f} kB. Each reading in a process of its own; seconds are "
         "processor time, memory is the most that the process held.",
@@ -127,7 +124,7 @@ def main() -> None:
         "`stability_`, ten resamplings, beside conquering with the number of clusters not given; one thread.",
         table(["signatures", "rows", "conquer, seconds", "stability, seconds", "ratio"], ratios),
     ]
-    PAGE.write_text("\n\n".join(text) + "\n", "utf-8")
+    write_page("reading", "Reading a model, measured", text, about)
 
 
 if __name__ == "__main__":

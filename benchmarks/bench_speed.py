@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import ROOT, Report, best_of, python_seconds, ratio
+from common import Report, best_of, python_seconds, ratio
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -15,7 +15,6 @@ from dc2 import Compressor, DC2Clustering
 from dc2.datasets import make_rank
 from dc2.errors import ClustersDoNotShowWarning
 
-PAGE = ROOT / "docs" / "measured" / "speed.md"
 SMALL = {1000: (0.05, 0.15), 10_000: (0.3, 2.0), 100_000: (0.5, 1.0)}  # seconds to reach, k given and not
 
 
@@ -112,7 +111,7 @@ def _shape(X: np.ndarray) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # rank-4 rows have no clusters
-    report = Report("speed", "DC2Clustering by the clock", PAGE)
+    report = Report("speed", "DC2Clustering by the clock")
     small_fits(report)
     first_import(report)
     X = make_rank(200_000 if report.quick else 8_000_000)

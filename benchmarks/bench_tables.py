@@ -1,8 +1,7 @@
-"""Tables of mixed columns: DC2Clustering as it comes beside K-means and k-prototypes, and what preparing costs.
+"""Tables of mixed columns: DC2Clustering as it comes beside K-means and k-prototypes, into docs/measured/tables.md.
 
-Run as ``python benchmarks/bench_tables.py [--rows 300000] [--sample 20000] [--only quality|cost]``; it writes
-docs/measured/tables.md. The folder of public data is DC2_DATA; what is not there, or not installed, is skipped with the
-reason.
+Run as ``python benchmarks/bench_tables.py [--rows 300000] [--sample 20000]``. The folder of public data is DC2_DATA;
+what is not there, or not installed, is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import argparse
 import os
 import platform
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -23,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import ROOT, machine, ratio, replaced, table
+from common import ROOT, table
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -32,10 +30,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from dc2 import DC2Clustering
-from dc2.engines import RunOptions, engine_for
-from dc2.sources.tables import as_table
-from dc2.tables.decide import decide
-from dc2.tables.sample import sample_table
 from dc2.versions import __version__
 
 sys.path.append(str(ROOT / "tests"))
@@ -148,77 +142,14 @@ def measured(case: Case, name: str) -> list[str]:
     return [case.name, f"{len(case.frame):,}", name, *(f"{score:.3f}" for score in scores), f"{seconds:.1f}"]
 
 
-def cost_of_preparing(path: Path, runs: int = 5) -> list[str]:
-    """Return processor seconds of reading a file and of preparing what was read, the best of some runs each."""
-    block_bytes = RunOptions().block_bytes
-    opened = as_table(path)
-    assert opened is not None
-
-    def read() -> list[Any]:
-        return [block.rows.frame for block in opened.blocks(block_bytes)]
-
-    frames = read()
-    sample = sample_table(opened, engine_for(opened, RunOptions()))
-    parts = decide(sample)
-
-    def prepare() -> None:
-        for frame in frames:
-            parts.apply(frame)
-
-    seconds = []
-    for job in (read, prepare, lambda: decide(sample)):
-        times = []
-        for _ in range(runs):
-            since = time.process_time()
-            job()
-            times.append(time.process_time() - since)
-        seconds.append(min(times))
-    return [
-        f"{path.suffix[1:]}",
-        *(f"{one:.3f}" for one in seconds[:2]),
-        ratio(seconds[1] / seconds[0]),
-        f"{seconds[2]:.3f}",
-    ]
-
-
-def costs(n_rows: int) -> str:
-    """Return what preparing the customer table costs beside reading it."""
-    frame, _ = customers(n_rows)
-    with tempfile.TemporaryDirectory(prefix="dc2-bench-") as folder:
-        csv, parquet = Path(folder) / "rows.csv", Path(folder) / "rows.parquet"
-        frame.to_csv(csv, index=False)
-        frame.to_parquet(parquet)
-        lines = [cost_of_preparing(csv), cost_of_preparing(parquet)]
-    for line in lines:
-        print(*line, sep=" | ", flush=True)
-    head = ["file", "reading", "preparing", "beside reading", "deciding, once"]
-    return f"""## What preparing costs
-
-`python benchmarks/bench_tables.py --only cost --rows {n_rows}`. {machine()}
-
-The customer table, {n_rows:,} rows, in processor seconds, the best of five runs. Deciding looks at 16,384 rows,
-so that it does not grow with the table.
-
-{table(head, lines)}"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Tables of mixed columns.")
-    parser.add_argument("--only", choices=["quality", "cost"], help="do only one of the two parts")
     parser.add_argument("--rows", type=int, default=300_000, help="rows of the customer table")
     parser.add_argument(
         "--sample", type=int, default=20_000, help="rows of public tables, and for k-prototypes"
     )
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
-    if wanted.only != "cost":
-        PAGE.write_text(replaced(PAGE.read_text("utf-8"), "quality", quality(wanted)), "utf-8")
-    if wanted.only != "quality":
-        PAGE.write_text(replaced(PAGE.read_text("utf-8"), "cost", costs(wanted.rows)), "utf-8")
-
-
-def quality(wanted: argparse.Namespace) -> str:
-    """Return how well methods find true labels."""
     whole = Case("customers", *customers(wanted.rows))
     plan: list[tuple[Callable[[], Case], list[str]]] = [
         (lambda: whole, [name for name in METHODS if name != "k-prototypes"]),
@@ -239,7 +170,14 @@ def quality(wanted: argparse.Namespace) -> str:
         for line in map(partial(measured, case), names):
             lines.append(line)
             print(*line, sep=" | ", flush=True)
-    return f"""`python benchmarks/bench_tables.py --rows {wanted.rows} --sample {wanted.sample}`, dc2 {__version__}, \
+    PAGE.write_text(page(wanted, lines), "utf-8")
+
+
+def page(wanted: argparse.Namespace, lines: list[list[str]]) -> str:
+    """Return the page of results."""
+    return f"""# Tables of mixed columns
+
+`python benchmarks/bench_tables.py --rows {wanted.rows} --sample {wanted.sample}`, dc2 {__version__}, \
 {datetime.now(UTC):%Y-%m-%d}. {os.cpu_count()} cores, Python {platform.python_version()}.
 
 Each method as it comes, told the number of true labels. Customers: five groups in four numbers, two categories, a date,
@@ -249,7 +187,8 @@ K-means, one-hot: blanks imputed, columns of words with more than 100 levels lef
 skrub: `TableVectorizer`, then the same. k-prototypes: the columns of one-hot, by PyPI's kmodes; k-modes where there are
 no numbers.
 
-{table(["table", "rows", "method", "ARI", "NMI", "seconds"], lines)}"""
+{table(["table", "rows", "method", "ARI", "NMI", "seconds"], lines)}
+"""
 
 
 if __name__ == "__main__":

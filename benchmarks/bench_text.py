@@ -12,13 +12,12 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from common import ROOT, in_new_process, machine, megabytes, table, with_memory
+from common import in_new_process, machine, megabytes, table, with_memory, write_page
 from sklearn.decomposition import TruncatedSVD
 from sklearn.metrics import adjusted_rand_score
 
 from dc2 import DC2Clustering
 
-PAGE = ROOT / "docs" / "measured" / "text.md"
 WIDTH, N_TOPICS, OWN_WORDS, WORDS = 100_000, 5, 500, 60
 ROWS_AT_A_TIME = 50_000
 
@@ -72,14 +71,12 @@ def main() -> None:
             lines.append([f"{n_rows:,} x {WIDTH:,}", name, f"{seconds:.0f}", f"{score:.3f}", *sizes])
             print(*lines[-1], sep=" | ", flush=True)
     asked = " ".join(map(str, wanted.rows))
-    page = [
-        "# Sparse text, measured",
-        f"`python benchmarks/bench_text.py --rows {asked}`. {about}",
+    found = [
         f"Counts of {WORDS} words a text. Five topics with {OWN_WORDS} words of their own; half of the words of a text "
         f"are of its topic, the others any of {WIDTH:,}. `DC2Clustering(5, metric='cosine')`, fit and labels.",
         table(["rows", "how", "seconds", "ARI", "peak of memory", "beyond the rows"], lines),
     ]
-    PAGE.write_text("\n\n".join(page) + "\n", "utf-8")
+    write_page("text", "Sparse counts of words, measured", found, about, f" --rows {asked}")
 
 
 if __name__ == "__main__":

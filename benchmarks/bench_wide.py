@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from common import ROOT, machine, ratio, table
+from common import machine, ratio, table, write_page
 
 from dc2 import Compressor, DC2Clustering
 
-PAGE = ROOT / "docs" / "measured" / "wide.md"
 WIDTH, N_GROUPS, MOST = 784, 10, 1.3
 JOBS: dict[str, Callable[[], Any]] = {
     "Compressor(1000)": lambda: Compressor(1000, random_state=0),
@@ -79,13 +78,12 @@ def main() -> None:
         *(part for job in JOBS for part in (f"{job}, seconds", "beside C order")),
         f"within {MOST}x",
     ]
-    page = [
-        "# Wide rows that lie in columns, measured",
-        f"`python benchmarks/bench_wide.py --rows {wanted.rows} --runs {wanted.runs}`. {about}",
+    found = [
         f"{wanted.rows:,} x {WIDTH} float32, ten groups; the best of {wanted.runs} fits each, which take turns.",
         table(head, lines),
     ]
-    PAGE.write_text("\n\n".join(page) + "\n", "utf-8")
+    options = f" --rows {wanted.rows} --runs {wanted.runs}"
+    write_page("wide", "Wide rows that lie in columns, measured", found, about, options)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from dc2.versions import __version__
+
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
-GOALS = "<!-- goals: begin -->"
+MEASURED = ROOT / "docs" / "measured"
 PEAK_RESET = "/proc/self/clear_refs"
 GOAL_HEAD = ["goal", "reach", "measured", "met"]
 MB = 2**20
@@ -150,7 +151,8 @@ def machine() -> str:
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
         f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB; {platform.system()} {platform.release()}; "
-        f"Python {platform.python_version()}, {versions}; core: {_core()}; load averages at the start: {load}."
+        f"dc2 {__version__}, Python {platform.python_version()}, {versions}; core: {_core()}; "
+        f"load averages at the start: {load}."
     )
 
 
@@ -170,23 +172,21 @@ def _core() -> str:
 
 
 class Report:
-    """Collects what a benchmark finds, prints it, and puts it into the page as it comes.
+    """Collects what a benchmark finds, prints it, and writes it to the benchmark's page as it comes.
 
     A run that is stopped half-way so leaves what it found, with a word that it is not all.
 
     Parameters
     ----------
     name : str
-        Names the section of the page.
+        That of the benchmark, ``bench_NAME.py``, and of its page, ``docs/measured/NAME.md``.
     title : str
-        Its heading.
-    page : Path, optional
-        The page, if it is not that of all benchmarks.
+        The heading of the page.
     """
 
-    def __init__(self, name: str, title: str, page: Path = PAGE) -> None:
+    def __init__(self, name: str, title: str) -> None:
         self.name = name
-        self.page = page
+        self.page = MEASURED / f"{name}.md"
         self.quick = _options(title).quick
         self.goals: list[Goal] = []
         self._parts: list[str] = []
@@ -211,7 +211,7 @@ class Report:
         self._put(finished=False)
 
     def write(self) -> None:
-        """Put the whole section into the page, unless the run was a quick one."""
+        """Write the whole page, unless the run was a quick one."""
         if self.quick:
             print("A quick run: the page of results stays as it is.")
         self._put(finished=True)
@@ -219,42 +219,30 @@ class Report:
     def _put(self, finished: bool) -> None:
         if self.quick:
             return
-        command = f"python benchmarks/bench_{self.name}.py"
-        date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        text = [f"## {self._title}", f"`{command}`, {date}. {self._machine}"]
-        if not finished:
-            text.append("**This run did not reach its end: what is missing below was not measured.**")
+        text = (
+            []
+            if finished
+            else ["**This run did not reach its end: what is missing below was not measured.**"]
+        )
         if self.goals:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
-        text += self._parts
-        page = replaced(self.page.read_text("utf-8"), self.name, "\n\n".join(text))
-        if GOALS in page:
-            page = replaced(page, "goals", table(GOAL_HEAD, _goals_of(page)))
-        unfinished = self.page.with_suffix(".part")
-        unfinished.write_text(page, "utf-8")
-        unfinished.replace(self.page)
+        write_page(self.name, self._title, [*text, *self._parts], self._machine)
+
+
+def write_page(name: str, title: str, parts: Sequence[str], by: str, options: str = "") -> None:
+    """Write what a benchmark found to its page, under the command, the date and the machine."""
+    command = f"python benchmarks/bench_{name}.py{options}"
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    page = MEASURED / f"{name}.md"
+    unfinished = page.with_suffix(".part")
+    unfinished.write_text("\n\n".join([f"# {title}", f"`{command}`, {date}. {by}", *parts]) + "\n", "utf-8")
+    unfinished.replace(page)
 
 
 def _options(title: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--quick", action="store_true", help="small data, in a minute; writes nothing")
     return parser.parse_args()
-
-
-def _goals_of(page: str) -> list[list[str]]:
-    """Collect the goals of all sections, to stand together on top."""
-    sections = page.split("<!-- goals: end -->")[1]
-    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \| (yes|\*\*no\*\*) \|$", sections, flags=re.MULTILINE)
-    return [list(row) for row in rows]
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """Replace what stands between the marks of a section."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    marks = f"{re.escape(begin)}.*{re.escape(end)}"
-    if not re.search(marks, page, flags=re.DOTALL):
-        raise ValueError(f"the page has no marks {begin} and {end}.")
-    return re.sub(marks, lambda _: f"{begin}\n{text}\n{end}", page, flags=re.DOTALL)
 
 
 def ratio(value: float) -> str:

@@ -1,21 +1,17 @@
-"""Data of the kernel learning benchmarks, and how their tables reach the documentation."""
+"""Data of the kernel learning benchmarks."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from public_data import load_covertype, load_mnist
 from sklearn.datasets import make_friedman1
 from threadpoolctl import threadpool_limits
-
-PAGE = Path(__file__).parents[1] / "docs" / "kernel-learning.md"
 
 
 @dataclass(frozen=True)
@@ -79,21 +75,3 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
         start = time.process_time()
         result = function()
         return result, time.process_time() - start
-
-
-def write_section(name: str, text: str) -> None:
-    """Replace what stands between the marks of a section in the documentation."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    page = PAGE.read_text("utf-8")
-    replaced = re.sub(
-        f"{re.escape(begin)}.*{re.escape(end)}", lambda _: f"{begin}\n{text}\n{end}", page, flags=re.DOTALL
-    )
-    unfinished = PAGE.with_suffix(".part")
-    unfinished.write_text(replaced, "utf-8")
-    unfinished.replace(PAGE)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown, its first column to the left."""
-    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -96,7 +96,7 @@ ROOT_PAGES = {
 def prepare_page(app, docname, source):
     """Give measured pages a title, and send links to files at the root to their pages."""
     text = source[0]
-    if docname.startswith("measured/"):
+    if docname.startswith("measured/") and not text.startswith("# "):
         text = f"# Measured: {docname.removeprefix('measured/')}\n\n{text}"
     for file, page in ROOT_PAGES.items():
         text = text.replace(f"](../{file}", f"]({page}")

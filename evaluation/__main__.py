@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evaluation.run import EXPERIMENTS, run
+from evaluation.plan import EXPERIMENTS
+from evaluation.run import run
 from evaluation.sets import TITLES
 
 
@@ -25,8 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", choices=[one.name for one in EXPERIMENTS])
     parser.add_argument("--sets", nargs="+", metavar="SET", choices=list(TITLES))
     parser.add_argument("--skip", nargs="+", default=[], metavar="VARIANT", help="such as KASP")
+    parser.add_argument(
+        "--skip-longer", type=float, metavar="SECONDS", help="leave KASP out where one fit takes longer"
+    )
+    parser.add_argument(
+        "--minutes", type=float, help="end within so many minutes; the next call goes on. 0: only the reports"
+    )
     parser.add_argument("--jobs", type=int, help="threads and processes (all cores)")
-    parser.add_argument("--docs", metavar="FILE", help="also write the report to this Markdown file")
+    parser.add_argument(
+        "--docs", metavar="FILE", help="also write the report, with figures, to this Markdown file"
+    )
     given = parser.parse_args(arguments)
     report = run(
         given.output or ("results/paper-quick" if given.quick else "results/paper"),
@@ -37,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         only=given.only,
         sets=given.sets,
         skip=given.skip,
+        skip_longer=given.skip_longer,
+        minutes=given.minutes,
         n_jobs=given.jobs,
         docs=given.docs,
         tell=lambda text: print(text, flush=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evaluation.accuracy import METHODS, SWEPT
+from evaluation.accuracy import METHODS, OURS, SWEPT
 from evaluation.distortion import VARIANTS as PARTITIONS
 from evaluation.drawing import bars
 from evaluation.partitions import SCHEMES
@@ -32,7 +32,7 @@ def distortion(rows: list[Row]) -> Any:
 
 def accuracy(selection: str) -> Callable[[list[Row]], Any]:
     """Return what draws the accuracy of all methods, their bandwidths selected so."""
-    methods = ["K-means", *SWEPT, *(["dc2 defaults"] if selection == "no labels" else [])]
+    methods = ["K-means", *SWEPT, *(OURS if selection == "no labels" else [])]
 
     def draw(rows: list[Row]) -> Any:
         summary = Summary(rows)

@@ -84,6 +84,7 @@ def accuracy(store: Store) -> Chapter:
         "floor, %": percent("floor"),
         "ARI": mean("ari", 3),
         "NMI": mean("nmi", 3),
+        "clusters": mean("n_clusters", 1),
         "largest cluster, %": percent("largest_cluster"),
         "bandwidth": cells.bandwidths,
         "degenerate runs": cells.degenerate,
@@ -112,8 +113,8 @@ def accuracy(store: Store) -> Chapter:
         parts.append(
             "K-means is scikit-learn's: Lloyd's steps from k-means++, 20 restarts, at most 200 steps. The paper's is "
             "R's: Hartigan and Wong's steps from random rows, 20 and 200. RASP, KASP and rpfCluster+ have the paper's "
-            "parameters; without labels they take the median squared distance as σ, and b = 0.05. 'dc2 defaults' is "
-            "RPFCluster with nothing chosen but the number of clusters."
+            "parameters; without labels they take the median squared distance as σ, and b = 0.05. RPFCluster and "
+            "DC2Clustering are dc2's own, with nothing chosen but the number of clusters, or not even that."
         )
     captions = {
         "accuracy_oracle": "Accuracy, bandwidths chosen by true labels (oracle).",
@@ -248,7 +249,7 @@ def ours(store: Store) -> Chapter:
     named = {"data_set": "data set", "variant": "cut and directions"}
     lead = (
         "As many signatures from other directions and cuts. 'median, sharpen 0' is the paper's; conquer is ours for "
-        "all: b = 0.05, K-means on eigenvectors, no labels; 'dc2 defaults' also chooses the bandwidth. MNIST, which is "
+        "all: b = 0.05, K-means on eigenvectors, no labels; 'RPFCluster' also chooses the bandwidth. MNIST, which is "
         "not in the paper, has classes that clusters can find."
     )
     parts = grid("Cut rules and sharpening", summary, lines, named, columns)

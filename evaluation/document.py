@@ -52,8 +52,8 @@ class Document:
     chapters: Sequence[Chapter]
 
 
-def to_markdown(document: Document, folder: Path | None) -> str:
-    r"""Return a document as Markdown; figures are linked from a folder, and left out without one.
+def to_markdown(document: Document, figures: str | None) -> str:
+    r"""Return a document as Markdown; figures are linked from a folder beside it, and left out without one.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def to_markdown(document: Document, folder: Path | None) -> str:
     blocks = [f"# {document.title}", *document.intro]
     for chapter in document.chapters:
         blocks += [f"## {chapter.title}", chapter.lead]
-        blocks += [text for text in (_markdown(part, folder) for part in chapter.parts) if text]
+        blocks += [text for text in (_markdown(part, figures) for part in chapter.parts) if text]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -90,13 +90,11 @@ def to_html(document: Document) -> Html:
     return page(document.title, join(*(paragraph(text) for text in document.intro)), sections)
 
 
-def _markdown(part: Part, folder: Path | None) -> str:
+def _markdown(part: Part, figures: str | None) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Picture):
-        if folder is None:
-            return ""
-        return f"![{part.caption}]({part.path.relative_to(folder).as_posix()})"
+        return "" if figures is None else f"![{part.caption}]({figures}/{part.path.name})"
     rules = ["---" if column < part.n_text else "--:" for column in range(len(part.head))]
     lines = [part.head, *part.rows]
     written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

@@ -14,7 +14,9 @@ from evaluation.summary import Summary
 
 __all__ = ["COLOURS", "bars", "new_figure", "save"]
 
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
+COLOURS = (
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#222222", "#ee8833"
+)  # fmt: skip
 
 
 def new_figure(n_axes: int = 1) -> tuple[Figure, list[Any]]:

@@ -31,12 +31,18 @@ class Experiment:
         What is compared.
     work : callable
         Runs one variant with one seed on one data set: ``work(data, variant, seed, settings)``.
+    slow : tuple of str
+        Variants that may take longer than all others together.
+    seconds : callable or None
+        By the clock, one fit of a slow variant, with the arguments of `work`.
     """
 
     name: str
     sets: tuple[str, ...]
     variants: tuple[str, ...]
     work: Callable[[DataSet, str, int, Settings], Results]
+    slow: tuple[str, ...] = ()
+    seconds: Callable[[DataSet, str, int, Settings], float] | None = None
 
 
 class Stopwatch:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.errors import ClustersDoNotShowWarning
 from evaluation.experiment import stopwatch
 from evaluation.methods import signature_of_rows
 from evaluation.scores import count_classes, score_signatures
@@ -28,6 +30,7 @@ class Fitted:
         """What a row of results says of the fit."""
         return {
             "seconds": self.seconds,
+            "n_clusters": self.model.n_clusters_,
             "n_signatures": len(self.model.signatures_),
             "distortion": self.model.distortion_,
         }
@@ -46,6 +49,7 @@ class Fitted:
 
 def fit(model: Any, data: DataSet) -> Fitted:
     """Fit a clusterer to the rows and label them, by the clock."""
-    with stopwatch() as watch:
+    with warnings.catch_warnings(), stopwatch() as watch:
+        warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # what the scores say anyway
         model.fit(data.X).labels_  # noqa: B018 - labels are computed when first asked for
     return Fitted(model, watch.seconds)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from dc2 import KASP, RASP, Compressor, GaussianKernel, RPFCluster, RPFKernel
+from dc2 import KASP, RASP, Compressor, DC2Clustering, GaussianKernel, RPFCluster, RPFKernel
 from dc2.kernels import RPF
 from evaluation.sets import DataSet
 from evaluation.settings import Settings
@@ -17,6 +17,7 @@ from evaluation.settings import Settings
 __all__ = [
     "FIXED_BANDWIDTH",
     "Similarity",
+    "communities",
     "compressor",
     "default_rpf",
     "gaussian_similarity",
@@ -98,7 +99,7 @@ def paper_rival(name: str, data: DataSet, seed: int, settings: Settings) -> Any:
 
 
 def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
-    """Return our clusterer as a user gets it, but for what the settings make smaller."""
+    """Return the paper's method as dc2 does it by default, but for what the settings make smaller."""
     return RPFCluster(
         data.n_clusters,
         n_signatures=settings.n_signatures,
@@ -106,6 +107,11 @@ def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
         n_jobs=settings.n_jobs,
         random_state=seed,
     )
+
+
+def communities(data: DataSet, seed: int, settings: Settings, *, told: bool) -> DC2Clustering:
+    """Return dc2's main clusterer as a user gets it, the number of clusters told or not."""
+    return DC2Clustering(data.n_clusters if told else "auto", n_jobs=settings.n_jobs, random_state=seed)
 
 
 def with_compression(data: DataSet, seed: int, settings: Settings, **compression: Any) -> RPFCluster:

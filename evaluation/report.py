@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import platform
+import shutil
 from pathlib import Path
 
 from dc2.output import write_whole
@@ -11,8 +10,9 @@ from dc2.report.page import write_page
 from evaluation import chapters
 from evaluation.claims import judge_all
 from evaluation.document import Chapter, Document, Grid, to_html, to_markdown
+from evaluation.plan import EXPERIMENTS, missing
 from evaluation.settings import Settings
-from evaluation.store import Store, versions
+from evaluation.store import Row, Store
 from evaluation.summary import Summary
 
 __all__ = ["build", "write_docs", "write_reports"]
@@ -21,19 +21,24 @@ __all__ = ["build", "write_docs", "write_reports"]
 def write_reports(store: Store, settings: Settings) -> Path:
     """Write ``report.html`` and ``report.md`` into the folder of a store; return the page."""
     document = build(store, settings)
-    write_whole(store.folder / "report.md", to_markdown(document, store.folder))
+    write_whole(store.folder / "report.md", to_markdown(document, "figures"))
     return write_page(store.folder / "report.html", to_html(document))
 
 
 def write_docs(store: Store, path: Path, settings: Settings) -> None:
-    """Write the report as one Markdown file without figures."""
-    write_whole(path, to_markdown(build(store, settings), None))
+    """Write the report as a Markdown file, with its figures beside it in a folder of the same name."""
+    figures = path.with_suffix("")
+    figures.mkdir(parents=True, exist_ok=True)
+    for picture in sorted((store.folder / "figures").glob("*.png")):
+        shutil.copyfile(picture, figures / picture.name)
+    write_whole(path, to_markdown(build(store, settings), figures.name))
 
 
 def build(store: Store, settings: Settings) -> Document:
     """Put the report together from the tables of a store; experiments that were not run have no chapter."""
     told = [
         _claims(store),
+        _left_out(store, settings),
         chapters.data(store),
         chapters.distortion(store),
         chapters.accuracy(store),
@@ -50,8 +55,8 @@ def build(store: Store, settings: Settings) -> Document:
 
 
 def _intro(store: Store, settings: Settings) -> list[str]:
-    names = ("distortion", "accuracy", "partitions", "theorem", "radius", "ours")
-    runs = {name: Summary(store.table(name).rows).runs() for name in names}
+    tables = {one.name: store.table(one.name).rows for one in EXPERIMENTS}
+    runs = {name: Summary(rows).runs() for name, rows in tables.items()}
     size = (
         "All rows of every set"
         if settings.max_rows is None
@@ -59,16 +64,31 @@ def _intro(store: Store, settings: Settings) -> list[str]:
     )
     return [
         "Every experiment of the DC² paper, with the paper's parameters, on the data that could be had. Written by "
-        "`make paper` (`python -m evaluation`), which also draws the figures.",
+        "`make paper` (`python -m evaluation`).",
         f"{size}; {settings.n_signatures} signatures, {settings.n_trees} trees. At most so many runs (seeds) per "
         f"experiment and set: {', '.join(f'{name} {count}' for name, count in runs.items() if count)}; "
         "the paper has 100. Scores are means over runs, times medians.",
-        f"Machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions()}. "
-        f"Times depend on it and on what else it did meanwhile ({_load(store)}); compare them with each other only.",
+        f"Computed on {_computed_on([row for rows in tables.values() for row in rows])}. Times depend on the machine "
+        f"and on what else it did meanwhile ({_load(store)}); compare them with each other only.",
         "Simulated sets have the size and kind of the genuine ones, which were not to be had; they serve for time and "
         "distortion, and no accuracy is shown for them. Poker Hand, where marked so, is regenerated: uniformly random "
         "deals with the exact rule for the class, as UCI's rows are.",
     ]
+
+
+def _computed_on(rows: list[Row]) -> str:
+    """Say by what, and from when to when: rows hold it, so that a report may be written elsewhere and later."""
+    found = dict.fromkeys((row.get("machine", ""), row["versions"]) for row in rows)
+    dates = sorted(row["date"] for row in rows if row.get("date"))
+    machines = "; and ".join(f"{machine or 'a machine not noted'} ({by})" for machine, by in found)
+    return f"{machines}, {dates[0]} to {dates[-1]} UTC" if dates else machines or "nothing yet"
+
+
+def _left_out(store: Store, settings: Settings) -> Chapter:
+    rows = [list(line) for line in missing(store, settings.runs)]
+    head = ["experiment", "data set", "method", "seeds", "why"]
+    lead = f"What there should be and is not, of {settings.runs} seeds for every method of every experiment."
+    return Chapter("What was left out", lead, [Grid("Missing", head, rows, n_text=5) if rows else "Nothing."])
 
 
 def _load(store: Store) -> str:

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dc2.errors import ParameterError
 from dc2.parameters import check_integer
-from evaluation.accuracy import ACCURACY
 from evaluation.data.location import DataNotFoundError, Folder
-from evaluation.distortion import DISTORTION
-from evaluation.experiment import Experiment, stopwatch
+from evaluation.experiment import stopwatch
 from evaluation.figures import draw_all
-from evaluation.ours import OURS
-from evaluation.partitions import PARTITIONS
-from evaluation.radius import RADIUS
+from evaluation.machine import machine
+from evaluation.plan import EXPERIMENTS, Piece, pieces
 from evaluation.report import write_docs, write_reports
-from evaluation.sets import TITLES, load
+from evaluation.sets import TITLES, DataSet, load
 from evaluation.settings import FULL, QUICK, Settings
 from evaluation.store import Store, versions
-from evaluation.theorem import THEOREM
 
-__all__ = ["EXPERIMENTS", "run"]
-
-EXPERIMENTS = (DISTORTION, ACCURACY, PARTITIONS, THEOREM, RADIUS, OURS)
+__all__ = ["run"]
 
 Tell = Callable[[str], None]
-Work = tuple[Experiment, str, int]  # experiment, variant, seed
+Load = Callable[[str], DataSet | None]
+
+FEWEST_TRIED, SHARE_TRIED = (
+    25_000,
+    20,
+)  # a slow fit is tried on a twentieth of the rows, but on so many at least
 
 
 def run(
@@ -41,6 +42,8 @@ def run(
     only: Collection[str] | None = None,
     sets: Collection[str] | None = None,
     skip: Collection[str] = (),
+    skip_longer: float | None = None,
+    minutes: float | None = None,
     n_jobs: int | None = None,
     docs: Folder | None = None,
     settings: Settings | None = None,
@@ -48,11 +51,13 @@ def run(
 ) -> Path:
     """Repeat the paper's evaluation and write results, figures and reports.
 
+    Seed by seed, so that a run that ends early has whole seeds; KASP, the slowest by far, comes last.
+
     Parameters
     ----------
     output : path
-        Folder of the results. What it holds already is not computed again, so an interrupted run goes on where it
-        was. A quick and a full run cannot share a folder.
+        Folder of the results. What it holds already is not computed again, so a run that was broken off at any moment
+        goes on where it was, with no more lost than the piece at work. A quick and a full run cannot share a folder.
     quick : bool, default=False
         Fewer rows, signatures and trees: a few minutes instead of hours.
     runs : int, optional
@@ -67,10 +72,15 @@ def run(
         Data sets to run on, such as "covertype". All by default.
     skip : collection of str, optional
         Variants to leave out, such as "KASP", which takes hours on the largest set.
+    skip_longer : float, optional
+        Leave KASP out where one fit takes more seconds: by an earlier seed, else by a fit to a part of the rows.
+    minutes : float, optional
+        Begin nothing that would end later than so many minutes from now, and write the reports of what is done; 0
+        writes the reports only.
     n_jobs : int, optional
         Threads of the methods and processes of a sweep; None takes all cores.
     docs : path, optional
-        A Markdown file to write the report to as well, without figures.
+        A Markdown file to write the report to as well, its figures beside it in a folder of the same name.
     settings : Settings, optional
         All parameters, instead of `quick`.
     tell : callable, default=print
@@ -81,22 +91,39 @@ def run(
     Path
         The report, ``report.html`` in the output folder.
     """
+    end = None if minutes is None else time.monotonic() + 60 * minutes
     settings = settings or (QUICK if quick else FULL)
     settings = replace(settings, runs=settings.runs if runs is None else runs, n_jobs=n_jobs)
     check_integer("runs", settings.runs, low=1)
-    chosen = [one for one in EXPERIMENTS if one.name in _known(only, "only", [e.name for e in EXPERIMENTS])]
+    chosen = _known(only, "only", [one.name for one in EXPERIMENTS])
     names = _known(sets, "sets", list(TITLES))
-    skipped = set(_known(skip, "skip", [variant for one in EXPERIMENTS for variant in one.variants]))
+    skipped = _known(skip, "skip", [variant for one in EXPERIMENTS for variant in one.variants])
     store = Store(Path(output).expanduser())
     store.open_for(settings)
 
-    wanted = [(name, list(_pending(name, chosen, settings, store, skipped))) for name in names]
-    total, done = sum(len(work) for _, work in wanted), 0
-    tell(f"{total} pieces of work to do; results go to {os.fspath(store.folder)!r}.")
-    for name, work in wanted:
-        for pieces, message in _work_on(name, work, settings, store, data_home, download):
-            done += pieces
-            tell(f"[{done}/{total}] {message}")
+    experiments = [one for one in EXPERIMENTS if one.name in chosen]
+    planned = pieces(settings.runs, experiments=experiments, sets=names, skip=skipped)
+    pending = [piece for piece in planned if not piece.is_done(store)]
+    tell(f"{len(pending)} pieces of work to do; results go to {os.fspath(store.folder)!r}.")
+    loaded = _loader(settings, data_home, download, tell)
+    for done, piece in enumerate(pending):
+        if end is not None and time.monotonic() >= end:
+            tell(f"Time is up; {len(pending) - done} pieces are left for the next call.")
+            break
+        data = loaded(piece.data_set)
+        if data is None:
+            continue
+        fit_seconds, all_seconds = _expected(piece, data, store, settings, skip_longer is not None)
+        if skip_longer is not None and fit_seconds > skip_longer:
+            tell(
+                f"[{done + 1}/{len(pending)}] {piece}: left out, one fit would take about {fit_seconds:.0f} s"
+            )
+            continue
+        if end is not None and time.monotonic() + all_seconds > end:
+            tell(f"Time is up; {len(pending) - done} pieces are left for the next call.")
+            break
+        seconds = _do(piece, data, store, settings)
+        tell(f"[{done + 1}/{len(pending)}] {piece} ({data.origin}): {seconds:.1f} s")
     draw_all(store)
     if docs is not None:
         write_docs(store, Path(docs), settings)
@@ -110,44 +137,60 @@ def _known(names: Collection[str] | None, parameter: str, known: list[str]) -> l
     return known if names is None else [name for name in known if name in names]
 
 
-def _pending(
-    data_set: str, experiments: list[Experiment], settings: Settings, store: Store, skipped: set[str]
-) -> Iterator[Work]:
-    """Find what is not done yet; all variants of a seed before the next seed, so that early results compare."""
-    for experiment in experiments:
-        if data_set not in experiment.sets:
-            continue
-        for seed in range(settings.runs):
-            for variant in experiment.variants:
-                done = store.table(experiment.name).holds(data_set, variant, seed)
-                if variant not in skipped and not done:
-                    yield experiment, variant, seed
+def _loader(settings: Settings, data_home: Folder | None, download: bool, tell: Tell) -> Load:
+    """Return what loads a data set once, and keeps it: every seed comes back to it. None if it is not to be had."""
+    held: dict[str, DataSet | None] = {}
+
+    def loaded(name: str) -> DataSet | None:
+        if name not in held:
+            try:
+                held[name] = load(name, settings, data_home, download=download)
+            except DataNotFoundError as error:
+                held[name] = None
+                tell(f"{TITLES[name]} is left out: {error}")
+        return held[name]
+
+    return loaded
 
 
-def _work_on(
-    name: str,
-    work: list[Work],
-    settings: Settings,
-    store: Store,
-    data_home: Folder | None,
-    download: bool,
-) -> Iterator[tuple[int, str]]:
-    """Do the work on one data set; give the number of pieces done, and a line about them."""
-    if not work:
-        return
-    try:
-        data = load(name, settings, data_home, download=download)
-    except DataNotFoundError as error:
-        yield len(work), f"{TITLES[name]} is left out: {error}"
-        return
-    for experiment, variant, seed in work:
-        load_before = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-        with stopwatch() as watch:
-            results = experiment.work(data, variant, seed, settings)
-        # The main table comes last: its rows say that the work is done.
-        for table in sorted(results, key=lambda table: table == experiment.name):
-            store.table(table).put(
-                {**row, "load": load_before, "versions": versions()} for row in results[table]
-            )
-        about = f"{TITLES[name]} ({data.origin}), {experiment.name}, {variant}, seed {seed}"
-        yield 1, f"{about}: {watch.seconds:.1f} s"
+def _expected(
+    piece: Piece, data: DataSet, store: Store, settings: Settings, is_limited: bool
+) -> tuple[float, float]:
+    """Return the seconds that one fit, and the whole piece, will take; 0 before there is a way to tell."""
+    fit_seconds = piece.seconds_of_others(store, "seconds") or 0.0
+    if not fit_seconds and piece.is_slow and is_limited:
+        fit_seconds = _estimate(piece, data, store, settings)
+    return fit_seconds, piece.seconds_of_others(store, "work_seconds") or fit_seconds
+
+
+def _estimate(piece: Piece, data: DataSet, store: Store, settings: Settings) -> float:
+    """Return the seconds of one fit to all rows, in proportion to those of a fit to some; kept for the next call."""
+    table = store.table("estimates")
+    if not table.holds(piece.data_set, piece.variant, 0):
+        assert piece.experiment.seconds is not None
+        part = data.part(max(FEWEST_TRIED, len(data.X) // SHARE_TRIED))
+        seconds = piece.experiment.seconds(part, piece.variant, 0, settings) * len(data.X) / len(part.X)
+        row = {"data_set": piece.data_set, "variant": piece.variant, "seed": 0}
+        table.put([row | {"n_rows": len(part.X), "seconds": seconds}])
+    return next(
+        float(row["seconds"])
+        for row in table.rows
+        if (row["data_set"], row["variant"]) == (piece.data_set, piece.variant)
+    )
+
+
+def _do(piece: Piece, data: DataSet, store: Store, settings: Settings) -> float:
+    """Do a piece of work and store its rows, with what they were computed by; return its seconds."""
+    about = {
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "versions": versions(),
+        "machine": machine(settings.n_jobs),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+    }
+    with stopwatch() as watch:
+        results = piece.experiment.work(data, piece.variant, piece.seed, settings)
+    about["work_seconds"] = watch.seconds
+    # The main table comes last: its rows say that the work is done.
+    for table in sorted(results, key=lambda table: table == piece.experiment.name):
+        store.table(table).put({**row, **about} for row in results[table])
+    return watch.seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -72,10 +73,22 @@ class DataSet:
         """The classes if scores by them mean anything: not on simulated data."""
         return None if self.origin == "simulated" else self.y
 
-    @property
+    @cached_property
     def floor(self) -> float | None:
         """The accuracy of one single cluster."""
         return None if self.scored_y is None else majority_floor(self.scored_y)
+
+    @cached_property
+    def variance(self) -> float:
+        """The mean squared distance of a row to the mean of all: the distortion of one signature."""
+        return float(sum(np.var(column, dtype=np.float64) for column in self.X.T))
+
+    def part(self, n_rows: int) -> DataSet:
+        """Return so many of the rows, drawn at random and the same every time; all if there are not more."""
+        if len(self.X) <= n_rows:
+            return self
+        kept = np.sort(np.random.default_rng(0).choice(len(self.X), n_rows, replace=False))
+        return replace(self, X=self.X[kept], y=None if self.y is None else self.y[kept])
 
     def describe(self) -> dict[str, Any]:
         """Return the columns that every row of results begins with."""
@@ -109,7 +122,8 @@ def load(
         origin, make = _STAND_INS[name]
         bunch = make() if settings.max_rows is None else make(settings.max_rows)
     classes = np.unique(bunch.target, return_inverse=True)[1]
-    return _cut(DataSet(name, origin, bunch.data, classes), settings.max_rows)
+    data = DataSet(name, origin, bunch.data, classes)
+    return data if settings.max_rows is None else data.part(settings.max_rows)
 
 
 def clumps(name: str, n: int, seed: int = 0) -> DataSet:
@@ -120,11 +134,3 @@ def clumps(name: str, n: int, seed: int = 0) -> DataSet:
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     X[:, 0] += np.where(y == 0, -1.0, 1.0) * (1.5 if name == "separated" else 0.8)
     return DataSet(name, "generated", X, y)
-
-
-def _cut(data: DataSet, max_rows: int | None) -> DataSet:
-    if max_rows is None or len(data.X) <= max_rows:
-        return data
-    assert data.y is not None
-    kept = np.sort(np.random.default_rng(0).choice(len(data.X), max_rows, replace=False))
-    return replace(data, X=data.X[kept], y=data.y[kept])

@@ -44,17 +44,18 @@ class Table:
         if path.exists():
             with path.open(newline="", encoding="utf-8") as file:
                 self.rows = list(csv.DictReader(file))
+        self._keys = {_key(row) for row in self.rows}
 
     def holds(self, data_set: str, variant: str, seed: int) -> bool:
         """Return whether a piece of work is done."""
-        wanted = (data_set, variant, str(seed))
-        return any(_key(row) == wanted for row in self.rows)
+        return (data_set, variant, str(seed)) in self._keys
 
     def put(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add the rows of a piece of work, in place of older ones of the same, and write the file anew."""
         new = [{name: _text(value) for name, value in row.items()} for row in rows]
         keys = {_key(row) for row in new}
         self.rows = [row for row in self.rows if _key(row) not in keys] + new
+        self._keys |= keys
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         lines = [names, *([row.get(name, "") for name in names] for row in self.rows)]
         text = io.StringIO()

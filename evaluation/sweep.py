@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,9 @@ class SweepPoint:
     def columns(self) -> dict[str, Any]:
         """What a row of results says of it."""
         return {"bandwidth": self.bandwidth, "degenerate": self.degenerate, **self.scores}
+
+
+_swept: dict[tuple[tuple[float, ...], int, bytes], list[SweepPoint]] = {}
 
 
 def sweep(
@@ -74,12 +78,22 @@ def sweep(
 
 
 def sweep_fit(fitted: Fitted, data: DataSet, settings: Settings) -> list[SweepPoint]:
-    """Score every bandwidth of the paper on the signatures of a fit."""
+    """Score every bandwidth of the paper on the signatures of a fit.
+
+    Two experiments fit some of the same models; of similarities and classes that are the same the search is done once.
+    """
     assert data.scored_y is not None
     betas = [beta / PAPER_TREES for beta in settings.betas]
-    bandwidths = betas if isinstance(fitted.model, RPFCluster) else settings.sigmas
+    bandwidths = tuple(betas if isinstance(fitted.model, RPFCluster) else settings.sigmas)
     counts = fitted.class_counts(data.scored_y)
-    return sweep(similarity_of(fitted.model), bandwidths, data.n_clusters, counts, settings.n_jobs)
+    similarity = similarity_of(fitted.model)
+    seen = hashlib.sha256(counts.tobytes())
+    for bandwidth in (bandwidths[0], bandwidths[-1]):
+        seen.update(similarity(bandwidth).tobytes())
+    key = bandwidths, data.n_clusters, seen.digest()
+    if key not in _swept:
+        _swept[key] = sweep(similarity, bandwidths, data.n_clusters, counts, settings.n_jobs)
+    return _swept[key]
 
 
 def oracle(points: Sequence[SweepPoint]) -> SweepPoint:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dc2 import clustering_accuracy, spectral_clustering
@@ -32,10 +33,12 @@ def _work(data: DataSet, variant: str, seed: int, settings: Settings) -> Results
     kernel, perturbation = variant.split(", ")
     begin = {**data.describe(), "variant": variant, "seed": seed}
     begin |= {"kernel": kernel, "perturbation": perturbation, "variance": float(data.X.var(axis=0).sum())}
-    affinity, sides = _partition(data.X, kernel, seed, settings)
+    perturbed = list(_noisy(data.X, seed) if perturbation == "noise" else _compressed(data.X, seed))
+    (affinity, sides), *others = Parallel(n_jobs=settings.n_jobs or -1)(
+        delayed(_partition)(X, kernel, seed, settings) for X in (data.X, *(X for _, X in perturbed))
+    )
     rows = []
-    for level, X in _noisy(data.X, seed) if perturbation == "noise" else _compressed(data.X, seed):
-        other_affinity, other_sides = _partition(X, kernel, seed, settings)
+    for (level, X), (other_affinity, other_sides) in zip(perturbed, others, strict=True):
         measured = {
             "level": float(level),
             "sigma2": float(((X - data.X) ** 2).sum(axis=1).mean()),

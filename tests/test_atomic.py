@@ -267,6 +267,7 @@ def test_a_first_fit_that_fails_leaves_the_model_unfitted(name):
 
 
 @pytest.mark.parametrize("name", CLUSTERERS)
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_a_warning_that_is_made_an_error_leaves_the_clusterer_as_it_was(name):
     """Fewer clusters than asked for is a warning; the test session makes it an error."""
     model = fit(clone(MODELS[name])).set_params(n_clusters=3)

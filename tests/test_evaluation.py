@@ -2,6 +2,11 @@
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,8 @@ from dc2.errors import ParameterError
 from evaluation.__main__ import main
 from evaluation.claims import CLAIMS, UNTESTABLE, judge_all
 from evaluation.figures import FIGURES
-from evaluation.run import EXPERIMENTS, run
+from evaluation.plan import EXPERIMENTS, pieces
+from evaluation.run import run
 from evaluation.sets import PAPER_SETS, clumps, load
 from evaluation.settings import FULL, QUICK, Settings
 from evaluation.store import Store, Table
@@ -56,6 +62,8 @@ def test_every_experiment_leaves_a_tidy_table_that_says_what_computed_it(done: P
             assert row["seed"] == "0"
             assert row["variant"]
             assert "numpy" in row["versions"]
+            assert "1 of" in row["machine"]
+            assert row["date"]
 
 
 def test_every_figure_is_drawn_as_png_and_svg(done: Path) -> None:
@@ -133,6 +141,64 @@ def test_an_interrupted_run_goes_on_where_it_was_and_then_has_nothing_to_do(tmp_
         assert said[0].startswith(expected)
     assert rows(tmp_path, "distortion") == left
     assert rows(tmp_path, "radius")
+
+
+_KILLED = """
+import sys
+sys.path[:0] = {path!r}
+from evaluation.run import run
+from test_evaluation import TINY
+run({folder!r}, settings=TINY, runs=30, sets=["intrinsic_1"], only=["distortion"], tell=lambda text: None)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_a_run_that_was_killed_has_lost_no_more_than_the_piece_at_work(tmp_path: Path) -> None:
+    script = _KILLED.format(path=[*sys.path, str(Path(__file__).parent)], folder=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", script])
+    while not (tmp_path / "distortion.csv").exists() or len(rows(tmp_path, "distortion")) < 3:
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    left = rows(tmp_path, "distortion")
+    assert all(row["ratio"] and row["work_seconds"] for row in left)
+    said: list[str] = []
+    run(tmp_path, settings=TINY, runs=30, sets=["intrinsic_1"], only=["distortion"], tell=said.append)
+    assert said[0].startswith(f"{60 - len(left)} pieces")
+    assert rows(tmp_path, "distortion")[: len(left)] == left
+
+
+def test_seeds_come_one_after_the_other_and_the_slowest_method_last() -> None:
+    planned = pieces(3)
+    quick = [piece.seed for piece in planned if not piece.is_slow]
+    assert quick == sorted(quick)
+    slow = [piece for piece in planned if piece.is_slow]
+    assert {piece.variant for piece in slow} == {"KASP"}
+    assert planned[-len(slow) :] == slow
+    assert [piece.seed for piece in slow] == sorted(piece.seed for piece in slow)
+    assert len(set(planned)) == len(planned)
+
+
+def test_without_minutes_only_the_reports_are_written(tmp_path: Path) -> None:
+    said: list[str] = []
+    report = run(tmp_path, settings=TINY, sets=["intrinsic_1"], minutes=0, tell=said.append)
+    assert said[-1].startswith("Time is up; 3 pieces")
+    assert report.exists()
+    assert "not run" in (tmp_path / "report.md").read_text("utf-8")
+
+
+def test_a_method_that_takes_too_long_is_left_out_and_the_report_says_so(tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"settings": TINY, "sets": ["poker"], "only": ["accuracy"], "n_jobs": 1}
+    said: list[str] = []
+    run(tmp_path, skip_longer=1e-9, data_home=tmp_path, tell=said.append, **chosen)
+    assert "KASP, seed 0: left out, one fit would take about" in said[-1]
+    (line,) = (
+        line for line in (tmp_path / "report.md").read_text("utf-8").splitlines() if "one fit would" in line
+    )
+    assert line.startswith("| accuracy | Poker Hand | KASP | all |")
+    run(tmp_path, skip_longer=1e9, data_home=tmp_path, tell=said.append, **chosen)
+    assert "one fit would" not in (tmp_path / "report.md").read_text("utf-8")
 
 
 def test_more_runs_add_to_those_done(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -78,6 +79,23 @@ def test_show_versions_says_which_core_runs_and_why(capsys: pytest.CaptureFixtur
 def test_citation_and_changelog_know_the_version() -> None:
     assert f"\nversion: {dc2.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
     assert f"## {dc2.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_conda_recipe_knows_the_version_and_asks_for_what_the_command_line_needs() -> None:
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
+    assert f'version: "{dc2.__version__}"' in recipe
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    needs = [f"python{project['project']['requires-python']}", *project["project"]["dependencies"]]
+    needs += [need for name in ("files", "plot", "notebook", "cli") for need in extras[name]]
+    wanted = {need.replace("matplotlib", "matplotlib-base").replace(">=", " >=") for need in needs}
+    wanted = {need for need in wanted if not need.startswith("dc2[")}
+    run = re.search(r"  run:\n((?:    - .*\n)+)", recipe)
+    assert run is not None
+    assert set(re.findall(r"- (.*)", run[1])) == wanted
+    assert set(project["build-system"]["requires"]) <= {
+        line.replace(" ", "") for line in re.findall(r"- (.*)", recipe)
+    }
 
 
 def build_wheel(folder: Path, **environment: str) -> Path:

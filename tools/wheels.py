@@ -16,7 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BUILT, WHEELS, ROOMS = ROOT / "dist", ROOT / "wheelhouse", ROOT / "build" / "wheel-rooms"
 OLDEST, STABLE = (3, 11), (3, 12)
-FOREIGN = re.compile(r"(^|/)(tests?|benchmarks|evaluation|native|docs)/|\.(cpp|hpp|o|a)$")
+# What is compiled for a graphics card is compiled when it is first used, so its sources belong into the wheel.
+FOREIGN = re.compile(
+    r"(^|/)(tests?|benchmarks|evaluation|native|docs)/|\.(cpp|o|a)$|^(?!dc2/core/gpu/).*\.hpp$"
+)
 
 Version = tuple[int, int]
 
@@ -88,7 +91,9 @@ def check(wheel: Path, version: Version) -> None:
         names = archive.namelist()
     native = [name for name in names if name.startswith("dc2/core/_native")]
     assert len(native) == 1, f"one native core is wanted, there are {native}"
-    assert {"dc2/py.typed", "dc2/core/reference.py", "dc2/__main__.py"} <= set(names)
+    kept = {"dc2/py.typed", "dc2/core/reference.py", "dc2/__main__.py"}
+    kept |= {f"dc2/core/gpu/{path.name}" for path in (ROOT / "src" / "dc2" / "core" / "gpu").glob("*.[ch]*")}
+    assert kept <= set(names), f"{sorted(kept - set(names))} are missing"
     assert any(name.endswith("licenses/LICENSE") for name in names), "the licence is missing"
     strangers = [name for name in names if FOREIGN.search(name)]
     assert not strangers, f"these do not belong into a wheel: {strangers}"

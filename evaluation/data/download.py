@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-import pooch
-
 from dc2.errors import SourceError
 from dc2.output import renamed_at_the_end
 from evaluation.data.archives import plain_files
@@ -79,6 +77,8 @@ def _where_to_put(archive: Archive, missing: list[DataFile], folders: list[Path]
 
 
 def _fetch(archive: Archive, wanted: list[DataFile], folder: Path) -> None:
+    import pooch  # what lies on this machine is found without it
+
     folder.mkdir(parents=True, exist_ok=True)
     by_name = {file.name: file for file in wanted}
     name = PurePosixPath(urllib.parse.unquote(urllib.parse.urlparse(archive.url).path)).name

@@ -1,10 +1,9 @@
 """Where data files lie: a folder given, the folder ``DC2_DATA`` names, or the user's cache."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
-
-import pooch
 
 from dc2.errors import SourceError
 
@@ -19,15 +18,21 @@ class DataNotFoundError(SourceError):
 
 def cache_folder() -> Path:
     """Return the folder downloads go to: ``dc2`` in the platform's own place for caches."""
+    import pooch
+
     return Path(pooch.os_cache("dc2"))
 
 
 def search_folders(data_home: Folder | None) -> list[Path]:
-    """Return the folders to look in, in order; the last one is where a download goes."""
+    """Return the folders to look in, in order; the last one is where a download goes.
+
+    Without pooch, which knows the platform's cache and downloads into it, the folder that is named is all.
+    """
     if data_home is not None:
         return [Path(data_home).expanduser()]
     named = os.environ.get("DC2_DATA")
-    return [*([Path(named).expanduser()] if named else []), cache_folder()]
+    folders = [Path(named).expanduser()] if named else []
+    return [*folders, cache_folder()] if find_spec("pooch") or not folders else folders
 
 
 def find_file(names: tuple[str, ...], folders: list[Path]) -> Path | None:

@@ -76,7 +76,7 @@ def _nearest(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[
     """
     if len(rows) < _WORTH_A_TREE:
         return _tried(rows, donors)
-    distances, found = KDTree(donors).query(rows, 2)
+    distances, found = map(np.asarray, KDTree(donors).query(rows, 2))
     nearest: NDArray[np.intp] = found[:, 0].astype(np.intp)
     unsure = np.flatnonzero(
         ~(distances[:, 0] * _NEARER < distances[:, 1]) | ~np.isfinite(distances).all(axis=1)
