@@ -1,6 +1,7 @@
 """Laws of what the command line reads: the same labels whatever the kind of file, and standard input too."""
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,21 @@ def test_what_would_help_is_told_in_options(folder: Path, capsys: pytest.Capture
     run("cluster", "bare.csv", "-k", "2", "-o", "labels.csv", code=1)
     assert "--no-header" in capsys.readouterr().err
     run("cluster", "rows.csv", *QUICK, "-o", "labels.csv", "--delimiter", "ab", code=2)
+    run("info", "semicolons.csv", code=1)
+    assert "--delimiter ';'" in capsys.readouterr().err
+    FRAME[["x", "y"]].to_csv("bare.csv", index=False, header=False, sep=";")
+    run("cluster", "bare.csv", "-k", "2", "-o", "labels.csv", "--no-header", code=1)
+    assert "--delimiter ';'" in capsys.readouterr().err
+
+
+def test_a_file_of_names_alone_is_said_to_hold_no_rows(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("names.csv").write_text("x,y\n")
+    run("cluster", "names.csv", "-k", "2", "-o", "labels.csv", code=1)
+    assert "'names.csv' holds columns but no rows" in capsys.readouterr().err
+    run("info", "names.csv")
+    assert re.search(r"rows\s+0", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

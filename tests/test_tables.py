@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -15,6 +17,7 @@ import dc2
 from dc2 import DC2Clustering, TablePreparer
 from dc2.errors import InputError, InputTypeError, MissingValuesError, ParameterError, PreparationNote
 from dc2.facts import Facts
+from dc2.tables.donors import fill_blanks
 from table_data import customers
 
 TABLE, GROUPS = customers(6_000)
@@ -314,3 +317,87 @@ def test_the_summary_of_a_prepared_table_is_a_frame_of_its_kind(kind: Any) -> No
     rows = np.random.default_rng(0).normal(size=(200, 2))
     table = kind({"a": rows[:, 0], "b": rows[:, 1], "word": ["x", "y"] * 100})
     assert isinstance(DC2Clustering(2, random_state=0).fit(table).summary(), kind)
+
+
+def test_predict_counts_levels_that_were_not_there_in_fit(tmp_path: Path) -> None:
+    model = fitted(TABLE)
+    new = TABLE.head(1000).assign(plan=["platinum"] * 7 + ["gold"] * 993)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        labels = model.predict(new)
+    path = tmp_path / "new.csv"
+    new.to_csv(path, index=False)
+    model.set_params(block_bytes=2**14, n_jobs=2)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        from_file = np.concatenate(list(model.predict(path)))
+    np.testing.assert_array_equal(from_file, labels)
+    with pytest.warns(PreparationNote, match="'other': 7 in 'plan'"):
+        model.predict_to(path, tmp_path / "labels.csv")
+
+
+@pytest.mark.filterwarnings("error")
+def test_predict_says_nothing_of_levels_that_were_there(tmp_path: Path) -> None:
+    with pytest.warns(PreparationNote, match="prepared"):
+        model = DC2Clustering(5, random_state=0).fit(TABLE)
+    np.testing.assert_array_equal(model.predict(TABLE), model.labels_)
+
+
+def test_predict_needs_no_column_that_was_left_out(tmp_path: Path) -> None:
+    model = fitted(TABLE)
+    left_out = [name for name, words in model.preparer_.decisions_.items() if words.startswith("left out")]
+    assert len(left_out) == 5
+    few = TABLE.drop(columns=left_out)
+    np.testing.assert_array_equal(model.predict(few), model.labels_)
+    few.to_csv(tmp_path / "few.csv", index=False)
+    np.testing.assert_array_equal(np.concatenate(list(model.predict(tmp_path / "few.csv"))), model.labels_)
+    with pytest.raises(InputError, match="'age'"):
+        model.predict(few.drop(columns="age"))
+
+
+def test_a_typical_row_has_levels_and_no_shares() -> None:
+    model = fitted(TABLE)
+    typical = [record["typical"] for record in Facts.of(model).summary]
+    assert not any(
+        "=1" in words.split(", ") or words.count("=") != words.count(", ") + 1 for words in typical
+    )
+    assert any("plan=" in words for words in typical)
+    for words in typical:
+        assert words.count("plan=") <= 1
+
+
+@given(
+    st.integers(1, 300),
+    st.integers(1, 11),
+    st.integers(1, 40),
+    st.sampled_from([0, 1, 6]),
+    st.integers(0, 99),
+)
+def test_blanks_take_what_the_first_of_the_nearest_donors_has(
+    n_rows: int, width: int, n_donors: int, digits: int, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(n_rows, width)).round(digits)  # few digits: many donors are equally near
+    donors = draw.normal(size=(n_donors, width)).round(digits)
+    blank = draw.random((n_rows, width)) < draw.choice([0.0, 0.1, 0.9])
+    expected = rows.copy()
+    for row, lacks in zip(expected, blank, strict=True):
+        if not lacks.all():
+            squared = [
+                sum((row[~lacks][i] - donor[i]) ** 2 for i in range((~lacks).sum()))
+                for donor in donors[:, ~lacks]
+            ]
+            row[lacks] = donors[int(np.argmin(squared))][lacks]
+    fill_blanks(rows, blank, donors)
+    np.testing.assert_array_equal(rows, expected)
+
+
+def test_dask_frames_are_refused_with_the_way_out() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    frames = dd.from_pandas(TABLE, npartitions=3)
+    for fit in (TablePreparer().fit, DC2Clustering(5, prepare=TablePreparer()).fit):
+        with pytest.raises(InputTypeError, match="map_partitions"):
+            fit(frames)
+    with pytest.raises(InputTypeError, match="TablePreparer"):
+        DC2Clustering(5).fit(frames)
+    preparer = TablePreparer().set_output(transform="pandas").fit(frames.head(20_000, npartitions=-1))
+    numbers = frames.map_partitions(preparer.transform, meta=preparer.transform(frames.head(1)))
+    np.testing.assert_array_equal(numbers.compute().to_numpy(), preparer.transform(TABLE).to_numpy())

@@ -57,8 +57,9 @@ class ClusterOptions:
         list[str],
         typer.Option(
             "--as",
-            metavar="category:NAMES",
-            help="Columns to take as categories whatever they look like, such as category:zip,plan.",
+            metavar="KIND:NAMES",
+            help="Columns to take as categories whatever they look like, such as category:zip,plan; or whose texts to "
+            "look into, such as text:comment.",
         ),
     ] = field(default_factory=list)
     raw: Annotated[

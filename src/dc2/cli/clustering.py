@@ -13,7 +13,7 @@ from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
 from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
-from dc2.cli.options import Scale, Similarity, category_names, scale_of_numbers
+from dc2.cli.options import Scale, Similarity, scale_of_numbers, taken_as
 from dc2.cli.outputs import check_labels, check_names, check_outputs
 from dc2.cli.progress import stage_bars
 from dc2.cli.rows import ColumnChoice, Rows, csv_options
@@ -22,7 +22,7 @@ from dc2.cli.summary import ClusterSizes
 from dc2.cli.workers import check_engine, workers
 from dc2.cluster import DC2Clustering
 from dc2.engines.base import Progress
-from dc2.errors import ClustersDoNotShowWarning, MissingValuesError
+from dc2.errors import ClustersDoNotShowWarning, MissingValuesError, PreparationNote
 from dc2.facts import Facts
 from dc2.facts.variance import variance_kept
 from dc2.facts.verdict import verdict_in_words
@@ -47,10 +47,10 @@ def run(wanted: ClusterOptions) -> None:
             force=wanted.force,
             inputs=rows.paths,
         )
-        categories = category_names(wanted.taken_as)
-        if wanted.raw and categories:
+        categories, texts = taken_as(wanted.taken_as)
+        if wanted.raw and wanted.taken_as:
             raise typer.BadParameter("--as says how columns are prepared, and --raw that none is. Give one.")
-        source = (None if wanted.raw else rows.table_to_fit(categories)) or rows.to_fit()
+        source = (None if wanted.raw else rows.table_to_fit([*categories, *texts])) or rows.to_fit()
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
@@ -71,10 +71,10 @@ def run(wanted: ClusterOptions) -> None:
 
 def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
     """Return the clusterer that the options ask for, fitted: numbers as they are, other tables prepared."""
-    categories = category_names(wanted.taken_as)
+    categories, texts = taken_as(wanted.taken_as)
     if not isinstance(source, TableSource):
         return configured(wanted, progress, None).fit(source)
-    if source.is_numeric and not categories:
+    if source.is_numeric and not wanted.taken_as:
         try:
             return configured(wanted, progress, None).fit(source.as_numbers())
         except MissingValuesError:
@@ -84,7 +84,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
             f"--scale {wanted.scale.value} is for numbers, but the table has words or blanks, and preparing it scales "
             "its columns. Leave --scale out, or give --raw and a table of numbers."
         )
-    return configured(wanted, progress, TablePreparer(categories)).fit(source)
+    return configured(wanted, progress, TablePreparer(categories, texts=texts)).fit(source)
 
 
 def configured(wanted: ClusterOptions, progress: Progress, prepare: TablePreparer | None) -> DC2Clustering:
@@ -123,7 +123,11 @@ def labelled(
     if "labels" not in files:
         return cluster_weights(clusterer)
     try:
-        return write_and_count(clusterer, source, files["labels"], wanted.label_column)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", PreparationNote
+            )  # levels too rare for the sample, and not new ones
+            return write_and_count(clusterer, source, files["labels"], wanted.label_column)
     except Exception as error:
         raise kept_by_model(error, clusterer, files, wanted) from error
 

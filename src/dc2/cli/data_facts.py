@@ -1,16 +1,21 @@
-"""What can be told of data files without reading their rows."""
+"""What can be told of data files without reading their rows, or only few."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dc2.cli.failures import CommandError
+from dc2.errors import InputError
 from dc2.sources.checks import listed
 from dc2.sources.formats import CsvOptions
 from dc2.sources.paths import FoundFile, find_files
 
 __all__ = ["data_facts"]
+
+COUNTED_BYTES = 2**26
+"""A file of texts that is no larger is read through, to count its rows."""
 
 
 def data_facts(paths: Sequence[str], csv: CsvOptions | None = None) -> dict[str, Any]:
@@ -38,7 +43,7 @@ def data_facts(paths: Sequence[str], csv: CsvOptions | None = None) -> dict[str,
 
 
 def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
-    """Return the columns of a file and their types, and its rows where that needs no pass."""
+    """Return the columns of a file and their types, and its rows where these are soon counted."""
     try:
         if file.format.name == "npy":
             array = np.lib.format.open_memmap(file.path, mode="r")
@@ -47,6 +52,10 @@ def _columns(file: FoundFile) -> tuple[dict[str, str], int | None]:
             width = array.shape[1] if array.ndim == 2 else 1
             return {str(index): str(array.dtype) for index in range(width)}, len(array)
         schema, rows = file.format.describe(file)
+        if rows is None and len(schema) and file.is_local and os.path.getsize(file.path) <= COUNTED_BYTES:
+            rows = sum(len(piece) for piece in file.format.read(file, [schema.field(0)], 2**20))
+    except InputError:
+        raise
     except Exception as error:  # a damaged header breaks readers in many ways
         raise CommandError(f"{file.path!r} cannot be read as {file.format.name}: {error}") from error
     return {field.name: str(field.type) for field in schema}, rows

@@ -33,11 +33,11 @@ __all__ = [
     "Signatures",
     "Similarity",
     "Weight",
-    "category_names",
     "number_or_auto",
     "scale_of_numbers",
     "signatures_or_auto",
     "split_names",
+    "taken_as",
 ]
 
 
@@ -215,18 +215,23 @@ def split_names(values: Sequence[str]) -> list[str]:
     return [name for value in values for name in value.split(",") if name]
 
 
-def category_names(values: Sequence[str]) -> list[str]:
-    """Return the columns that ``--as category:NAMES`` takes as categories.
+def taken_as(values: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that ``--as category:NAMES`` takes as categories, and those of ``--as text:NAMES``.
 
     Examples
     --------
-    >>> category_names(["category:zip,plan"])
-    ['zip', 'plan']
+    >>> taken_as(["category:zip,plan", "text:comment"])
+    (['zip', 'plan'], ['comment'])
     """
+    found: dict[str, list[str]] = {"category": [], "text": []}
     for value in values:
-        if not value.startswith("category:"):
-            raise typer.BadParameter(f"{value!r}: say --as category:NAMES, such as --as category:zip,plan.")
-    return split_names([value.removeprefix("category:") for value in values])
+        kind, _, names = value.partition(":")
+        if kind not in found or not split_names([names]):
+            raise typer.BadParameter(
+                f"{value!r}: say --as category:NAMES or --as text:NAMES, such as --as category:zip,plan."
+            )
+        found[kind] += split_names([names])
+    return found["category"], found["text"]
 
 
 def signatures_or_auto(text: Any) -> Any:

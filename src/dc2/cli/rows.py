@@ -101,7 +101,7 @@ class Rows:
         unused = [*self._drop, *self.ids] or None
         return self._open(self._data, drop=unused, sample_weight=self._weight)
 
-    def table_to_fit(self, categories: Sequence[str] = ()) -> TableSource | None:
+    def table_to_fit(self, as_written: Sequence[str] = ()) -> TableSource | None:
         """Return the features and weights as they are, whatever their types; None where columns have no names."""
         if self._unnamed or self._open_elsewhere:
             return None
@@ -111,7 +111,7 @@ class Rows:
             columns=self._columns or None,
             drop=unused,
             weight=self._weight,
-            texts=categories,
+            texts=as_written,
             csv=self._csv,
         )
 
@@ -126,9 +126,9 @@ class Rows:
             )
         table = as_table(
             self._data,
-            columns=preparer.feature_names_in_.tolist(),
+            columns=list(preparer.columns_in_use),
             extra=self.ids,
-            texts=preparer.categories,
+            texts=preparer.read_as_written,
             csv=self._csv,
         )
         assert table is not None, "files with named columns are a table"

@@ -38,6 +38,7 @@ from dc2.random import RandomStateLike
 from dc2.sources import Block, Source
 from dc2.sources.paths import check_not_among
 from dc2.tables import PreparedSource
+from dc2.tables.unseen import CountsUnseen
 
 __all__ = ["SignatureClusterer"]
 
@@ -91,7 +92,7 @@ class SignatureClusterer(
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or `predict` for rows not in memory."""
         self.fit(X, sample_weight=sample_weight)
-        return self.predict(X) if self._record.ids is None else self.labels_
+        return self._predicted(X)[1] if self._record.ids is None else self.labels_
 
     def fit_signatures(self, signatures: Signatures) -> Self:
         """Conquer signatures that were compressed elsewhere; `predict` then labels rows by their nearest signature.
@@ -145,10 +146,21 @@ class SignatureClusterer(
         ndarray of shape (n_rows,), int32
             -1 for rows that are in no cluster, where noise was asked for. For a source that is not in memory, an
             iterator of such arrays, block by block; for a Dask collection a lazy Dask array with the same chunks.
+
+        Warns
+        -----
+        PreparationNote
+            Where a table was prepared and rows have levels that were not there in fit: how many, by column.
         """
         check_is_fitted(self)
+        counted, labels = self._predicted(X)
+        return counted.told(labels)
+
+    def _predicted(self, X: Any) -> tuple[CountsUnseen[NDArray[np.int32]], Any]:
+        """Return the cluster of each row, and who counts what is not known."""
         source = self._source(X)
-        return answered(source, self._labels_of(source), lambda: np.empty(0, np.int32), RunOptions.of(self))
+        counted = CountsUnseen(self._labels_of(source))
+        return counted, answered(source, counted, lambda: np.empty(0, np.int32), RunOptions.of(self))
 
     def predict_to(
         self,
@@ -204,7 +216,11 @@ class SignatureClusterer(
         def label(block: Block) -> tuple[NDArray[np.int32], Any]:
             return labels_of(block), block.extra
 
-        return engine_for(source, RunOptions.of(self)).map(label, source, stage="populate")
+        counted = CountsUnseen(label)
+        blocks: Iterator[tuple[NDArray[np.int32], Any]] = counted.told(
+            engine_for(source, RunOptions.of(self)).map(counted, source, stage="populate")
+        )
+        return blocks
 
     def _labels_of(self, source: Source) -> Callable[[Block], NDArray[np.int32]]:
         """Return the function that labels the rows of a block."""

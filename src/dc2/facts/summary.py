@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dc2.facts.profile import Profile
 
@@ -69,4 +71,15 @@ def _typical(facts: Facts, k: int) -> str:
     """Return a row of the cluster, in the columns that tell it from others."""
     row, profile = facts.model.representatives_[k], facts.profile
     columns = [column for _, column in profile.words(k, MOST_WORDS)] or range(min(MOST_WORDS, len(row)))
-    return ", ".join(f"{profile.names[column]}={float(row[column]):.4g}" for column in columns)
+    preparer = getattr(facts.model, "preparer_", None)
+    levels = {} if preparer is None else preparer.level_columns
+    told = [_told(profile.names, row, column, levels) for column in columns]
+    return ", ".join(dict.fromkeys(told))
+
+
+def _told(names: Sequence[str], row: NDArray[np.float64], column: int, levels: Mapping[int, str]) -> str:
+    """Return the value of a column; of columns of levels that which the row has, such as "plan=gold"."""
+    if column not in levels:
+        return f"{names[column]}={float(row[column]):.4g}"
+    alike = [place for place, name in levels.items() if name == levels[column]]
+    return names[max(alike, key=lambda place: float(row[place]))]

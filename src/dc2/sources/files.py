@@ -152,6 +152,13 @@ class FileSource(StreamSource[Any]):
             for units, rows in file.format.parts(file, size):
                 yield FilePart(_found_anywhere(file), fields, units, rows)
 
+    def _raise_no_rows(self) -> None:
+        shown = listed([file.path for file, _ in self._files])
+        raise InputError(
+            f"{shown} holds columns but no rows: Found array with 0 sample(s) (shape=(0, {self.n_features})) while a "
+            "minimum of 1 is required."
+        )
+
     def _read(self, rows: int) -> Iterator[Any]:
         for number, (file, fields) in enumerate(self._files):
             pieces = (

@@ -123,7 +123,10 @@ def _filesystem_of(address: str) -> tuple[Any, str]:
     try:
         known: tuple[Any, str] = fs.FileSystem.from_uri(address)
         return known
-    except import_pyarrow().lib.ArrowInvalid:
+    except (
+        import_pyarrow().lib.ArrowInvalid,
+        NotImplementedError,
+    ):  # unknown, or not built into this pyarrow
         try:
             from fsspec.core import url_to_fs
         except ModuleNotFoundError as error:

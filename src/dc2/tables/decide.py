@@ -13,8 +13,8 @@ from dc2.estimators.columns import Columns
 from dc2.tables.association import ranks_of, share_of_levels, share_of_numbers, tells
 from dc2.tables.categories import beside_numbers, by_correspondence
 from dc2.tables.donors import donors_of
-from dc2.tables.kinds import Category, LeftOut, Number, Vector, kinds_of
-from dc2.tables.numbers import SPACED_ROWS, number_part, spacing_of, vector_part
+from dc2.tables.kinds import Category, LeftOut, Number, Text, Vector, kinds_of
+from dc2.tables.numbers import SPACED_ROWS, number_part, spacing_of, text_part, vector_part
 from dc2.tables.parts import CYCLES, CyclePart, NumberPart, TableParts, cycle_places
 from dc2.tables.sample import TableSample
 
@@ -39,13 +39,14 @@ class _Choice:
     categories: list[Category] = field(default_factory=list)
     cycles: list[tuple[Number, str]] = field(default_factory=list)
     vectors: list[Vector] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
 
     def also(self, name: str, words: str) -> None:
         self.said[name] = f"{self.said[name]}; {words}" if name in self.said else words
 
 
-def decide(sample: TableSample, categories: tuple[str, ...] = ()) -> TableParts:
+def decide(sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> TableParts:
     """Return what becomes of the columns of a table.
 
     Numbers are scaled. Whatever else is kept must tell something about another column, and categories weigh less than
@@ -56,21 +57,25 @@ def decide(sample: TableSample, categories: tuple[str, ...] = ()) -> TableParts:
     sample : TableSample
     categories : tuple of str
         Columns that are categories, whatever they look like.
+    texts : tuple of str
+        Columns whose texts are looked into.
     """
     names = [column.name for column in sample.columns]
     choice = _Choice()
-    for kind in kinds_of(sample, categories):
+    for kind in kinds_of(sample, categories, texts):
         if isinstance(kind, LeftOut):
             choice.said[kind.name] = kind.why
         elif isinstance(kind, Category):
             choice.categories.append(kind)
         elif isinstance(kind, Vector):
             choice.vectors.append(kind)
+        elif isinstance(kind, Text):
+            choice.texts.append(kind)
         else:
             (choice.times if kind.reading == "time" else choice.numbers).append(kind)
     _leave_out_repeats(choice)
     _leave_out_what_tells_nothing(choice, set(categories))
-    if not (choice.numbers or choice.times or choice.categories or choice.vectors):
+    if not (choice.numbers or choice.times or choice.categories or choice.vectors or choice.texts):
         raise InputError(
             f"no column of the table is of use (n_samples={sample.n_rows}): "
             + "; ".join(f"{name!r} is {words}" for name, words in choice.said.items())
@@ -116,6 +121,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
     ranks = {number.name: ranks_of(_filled(number.values)) for number in [*numbers, *times]}
     codes = {one.name: one.codes for one in categories}
     in_lists = [ranks_of(column) for vector in choice.vectors for column in _some_columns(vector)]
+    in_lists += [ranks_of(column) for text in choice.texts for column in text.rows.T]
 
     def telling(name: str, own: NDArray[np.int64]) -> bool:
         others = [*(column for other, column in ranks.items() if other != name), *in_lists]
@@ -131,7 +137,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
         if telling(time.name, cycle_places(cycle, time.values))
     ]
     chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
-    if not (chosen or numbers or choice.times or choice.vectors):
+    if not (chosen or numbers or choice.times or choice.vectors or choice.texts):
         chosen, choice.times = categories, times  # alone, a column need not tell about another
     choice.categories = [*chosen, *(one for one in blanks if telling(one.name, one.codes))]
     used = {time.name for time in choice.times} | {one.name for one in chosen}
@@ -153,10 +159,15 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
     donors = _donors(choice, rows)
     vectors = []
     for vector in choice.vectors:
-        alone = not (rows or choice.categories or choice.cycles or len(choice.vectors) > 1)
+        alone = not (rows or choice.categories or choice.cycles or choice.texts or len(choice.vectors) > 1)
         together, choice.said[vector.name] = vector_part(vector, alone)
         vectors.append(together)
         rows.extend(together.scaled(vector.rows).T)
+    texts = []
+    for text in choice.texts:
+        scaled, choice.said[text.name] = text_part(text)
+        texts.append(scaled)
+        rows.extend((text.rows * scaled.factor).T)
     needs_weight = rows and (choice.categories or choice.cycles)
     weight = (
         WEIGHT * spacing_of(np.stack([row[:SPACED_ROWS] for row in rows], axis=1)) if needs_weight else 1.0
@@ -178,7 +189,7 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         choice.also(time.name, f"the {cycle} as a cycle")
     decisions = tuple((name, choice.said[name]) for name in names)
     columns = Columns(len(names), tuple(names))
-    return TableParts(columns, tuple(parts), cycles, *places, decisions, tuple(vectors), donors)
+    return TableParts(columns, tuple(parts), cycles, *places, decisions, tuple(vectors), donors, tuple(texts))
 
 
 def _donors(choice: _Choice, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:

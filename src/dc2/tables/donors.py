@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 __all__ = ["donors_of", "fill_blanks"]
 
 FEWEST, MOST = 16, 1024
-_TOGETHER = 4096  # rows that are compared with all donors at a time
+_TOGETHER = (
+    128  # rows that are compared with all donors at a time: their distances stay in the processor's cache
+)
+_WORTH_A_TREE = 64  # rows that lack the same
+_NEARER = 1.0 + 1e-9  # what is nearer by so much is nearer however distances are rounded
 
 
 def donors_of(columns: list[NDArray[np.float64]], blank: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -39,12 +46,53 @@ def fill_blanks(rows: NDArray[np.float64], blank: NDArray[np.bool_], donors: NDA
     >>> rows.tolist()
     [[1.0, -5.0], [9.0, 5.0]]
     """
-    lacking = np.flatnonzero(blank.any(axis=1) & ~blank.all(axis=1))
-    for start in range(0, len(lacking), _TOGETHER):
-        some = lacking[start : start + _TOGETHER]
+    for some, lacks in _alike(blank):
+        nearest = _nearest(rows[np.ix_(some, np.flatnonzero(~lacks))], donors[:, ~lacks])
+        rows[np.ix_(some, np.flatnonzero(lacks))] = donors[nearest][:, lacks]
+
+
+def _alike(blank: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Yield rows that lack the same columns, and which these are; not those that lack none or all."""
+    columns = np.ascontiguousarray(blank.T)  # as they were made: few long lines are soon compared
+    lacking = np.flatnonzero(columns.any(axis=0) & ~columns.all(axis=0))
+    if not len(lacking):
+        return
+    packed = np.packbits(blank[lacking], axis=1)
+    keys = (
+        np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel()
+        if packed.shape[1] > 1
+        else packed[:, 0]
+    )
+    order = np.argsort(keys, kind="stable")
+    changes = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
+    for some in np.split(lacking[order], changes):
+        yield some, blank[some[0]]
+
+
+def _nearest(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the nearest donor of each row: a tree finds it, and where two are as good as equally near, all are tried.
+
+    So it is the donor that trying all would find, whatever a tree does about rounding.
+    """
+    if len(rows) < _WORTH_A_TREE:
+        return _tried(rows, donors)
+    distances, found = map(np.asarray, KDTree(donors).query(rows, 2))
+    nearest: NDArray[np.intp] = found[:, 0].astype(np.intp)
+    unsure = np.flatnonzero(
+        ~(distances[:, 0] * _NEARER < distances[:, 1]) | ~np.isfinite(distances).all(axis=1)
+    )
+    nearest[unsure] = _tried(rows[unsure], donors)
+    return nearest
+
+
+def _tried(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[np.intp]:
+    nearest = np.empty(len(rows), np.intp)
+    for start in range(0, len(rows), _TOGETHER):
+        some = rows[start : start + _TOGETHER]
         squared = np.zeros((len(some), len(donors)))
-        for column in range(rows.shape[1]):  # one after the other, so that sums are the same everywhere
-            there = ~blank[some, column]
-            squared[there] += (rows[some[there], column][:, None] - donors[:, column]) ** 2
-        nearest = squared.argmin(axis=1)
-        rows[some] = np.where(blank[some], donors[nearest], rows[some])
+        for own, theirs in zip(
+            some.T, donors.T, strict=True
+        ):  # in order, so that sums are the same everywhere
+            squared += (own[:, None] - theirs) ** 2
+        nearest[start : start + _TOGETHER] = squared.argmin(axis=1)
+    return nearest

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dc2.errors import InputError, ParameterError
 from dc2.sources.checks import listed
-from dc2.tables.parts import level_codes, level_of
+from dc2.tables.parts import level_codes
 from dc2.tables.sample import SampledColumn, TableSample
-from dc2.tables.values import Words, number_of, seconds_of
+from dc2.tables.texts import TextPart, learned_text
+from dc2.tables.values import Words, as_words, level_of, number_of, seconds_of
 
-__all__ = ["Category", "Kind", "LeftOut", "Number", "Vector", "kinds_of"]
+__all__ = ["Category", "Kind", "LeftOut", "Number", "Text", "Vector", "kinds_of"]
 
 FEW_ROWS = 20
 """In fewer rows it means nothing that all values differ."""
@@ -62,32 +63,48 @@ class Vector:
     rows: NDArray[Any]
 
 
-Kind = Number | Vector | Category | LeftOut
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A column of texts that are taken as such, and the place of each sampled row."""
+
+    part: TextPart
+    rows: NDArray[np.float64]
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.part.name
 
 
-def kinds_of(sample: TableSample, categories: tuple[str, ...] = ()) -> list[Kind]:
-    """Return what each column is; `categories` names those that the user takes for such."""
-    return [_kind_of(column, sample.rows, column.name in categories) for column in sample.columns]
+Kind = Number | Vector | Category | Text | LeftOut
 
 
-def _kind_of(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Kind:
+def kinds_of(
+    sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()
+) -> list[Kind]:
+    """Return what each column is; `categories` and `texts` name those that the user takes for such."""
+    taken_as = dict.fromkeys(categories, "category") | dict.fromkeys(texts, "text")
+    return [_kind_of(column, sample.rows, taken_as.get(column.name)) for column in sample.columns]
+
+
+def _kind_of(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None) -> Kind:
     if column.reading == "vector":
-        return _vector(column, rows, forced)
+        return _vector(column, rows, taken_as)
     if column.blank.all():
         return LeftOut(column.name, "left out: every value sampled is blank")
-    if forced:
-        return _category(column)
+    if taken_as is not None:
+        return _category(column) if taken_as == "category" else _text(column)
     column = _read(column, rows)
     if isinstance(column.values, Words):
         return _words(column)
     return _number(column, column.values)
 
 
-def _vector(column: SampledColumn, rows: NDArray[np.int64], forced: bool) -> Vector:
+def _vector(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None) -> Vector:
     values = column.values
     assert isinstance(values, np.ndarray)
-    if forced:
-        raise ParameterError(f"column {column.name!r} holds lists of numbers, which cannot be a category.")
+    if taken_as is not None:
+        raise ParameterError(f"column {column.name!r} holds lists of numbers, which cannot be a {taken_as}.")
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         raise InputError(
@@ -148,6 +165,14 @@ def _words(column: SampledColumn) -> Kind:
             column.name, f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
         )
     return _category(column)
+
+
+def _text(column: SampledColumn) -> Text | LeftOut:
+    words = as_words(column.values)
+    part = learned_text(column.name, words)
+    if part is None:
+        return LeftOut(column.name, "left out: its texts are all made of the same letters")
+    return Text(part, part.places_of(words))
 
 
 def _category(column: SampledColumn) -> Kind:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.tables.kinds import Number, Vector
+from dc2.tables.kinds import Number, Text, Vector
 from dc2.tables.parts import NumberPart, VectorPart
+from dc2.tables.texts import TextPart
 
-__all__ = ["SPACED_ROWS", "number_part", "spacing_of", "vector_part"]
+__all__ = ["SPACED_ROWS", "number_part", "spacing_of", "text_part", "vector_part"]
 
 SKEWED = 0.5
 """Of a column whose upper twentieth lies three times as far from the median as the lower one."""
@@ -17,6 +20,9 @@ GAP = 0.5
 FAR_OUT = 30.0
 """Quartile distances; a column with values farther out than so many is bent too."""
 SHARES = np.linspace(0.0, 1.0, 257)
+TEXT_WEIGHT = 0.5
+"""Of texts from their middle, at the median, in quartile distances of a number. With 0.25 texts were drowned by three
+numbers that told nothing; with 1 words drawn at random drowned two numbers that told all."""
 SPACED_ROWS = 2048
 SPACED_WIDTH = 64
 """Columns from which on fewer rows are asked for their neighbour."""
@@ -69,6 +75,14 @@ def vector_part(vector: Vector, alone: bool) -> tuple[VectorPart, str]:
     size = float(np.quantile(far, 0.5, method="inverted_cdf")) or 1.0
     words = f"lists of {width} numbers, scaled together by their distance from the middle"
     return VectorPart(vector.name, width, 1.0 / size), words
+
+
+def text_part(text: Text) -> tuple[TextPart, str]:
+    """Return how texts are scaled, and in words: by their distance from the middle, to count less than a number."""
+    far = np.sqrt((text.rows**2).sum(axis=1))
+    size = float(np.quantile(far[far > 0], 0.5, method="inverted_cdf"))
+    words = f"text: groups of its letters, {text.part.width} components that stand out, scaled together"
+    return replace(text.part, factor=TEXT_WEIGHT / size), words
 
 
 def _middle_and_size(values: NDArray[np.float64]) -> tuple[float, float]:

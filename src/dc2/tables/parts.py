@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,8 @@ from dc2.model_file import saved_record
 from dc2.sources.frames import Frame
 from dc2.sources.vectors import check_vectors, vector_matrix, vector_names
 from dc2.tables.donors import fill_blanks
-from dc2.tables.values import Words, as_numbers, column_values
+from dc2.tables.texts import TextPart
+from dc2.tables.values import Words, as_numbers, as_words, column_values
 
 __all__ = [
     "CYCLES",
@@ -24,7 +26,6 @@ __all__ = [
     "TableParts",
     "VectorPart",
     "cycle_places",
-    "level_of",
 ]
 
 CYCLES = {"hour": 24, "weekday": 7, "month": 12}
@@ -172,9 +173,19 @@ class CategoryPart:
         """Return the line of `places` of each row."""
         return level_codes(column_values(frame.get_column(self.name))[1], self.levels, self.reading)
 
-    def add(self, frame: Frame, out: NDArray[Any]) -> None:
-        """Add the places of a block's rows to `out`."""
-        out += self.places[self.codes(frame)]
+    @property
+    def tells_unseen(self) -> bool:
+        """Whether a level that has no line was not there in fit; rare ones were joined with it otherwise."""
+        return self.reading == "level" and not self.places[-2].any()
+
+    def add(self, frame: Frame, out: NDArray[Any], unseen: Counter[str] | None = None) -> None:
+        """Add the places of a block's rows to `out`, and those with a level that was not there in fit to `unseen`."""
+        codes = self.codes(frame)
+        out += self.places[codes]
+        if unseen is not None and self.tells_unseen:
+            n_unseen = int(np.count_nonzero(codes == len(self.levels)))
+            if n_unseen:
+                unseen[self.name] += n_unseen
 
 
 def level_codes(
@@ -182,29 +193,13 @@ def level_codes(
 ) -> NDArray[np.int64]:
     """Return the number of each row's level: len(levels) for others, len(levels) + 1 for blanks."""
     other, blank = len(levels), len(levels) + 1
-    if isinstance(values, Words):
-        is_missing = values.codes < 0
-        distinct, codes = values.levels, values.codes
-    else:
-        is_missing = ~np.isfinite(values)
-        numbers, codes = np.unique(np.where(is_missing, 0.0, values), return_inverse=True)
-        distinct = [level_of(number) for number in numbers]
     if reading == "blank":
+        is_missing = values.codes < 0 if isinstance(values, Words) else ~np.isfinite(values)
         return np.where(is_missing, blank, other)
+    words = as_words(values)
     known = {level: place for place, level in enumerate(levels)}
-    place_of = np.array([*(known.get(level, other) for level in distinct), blank], np.int64)
-    return place_of[np.where(is_missing, -1, codes)]
-
-
-def level_of(number: float) -> str:
-    """Return how a number is written as a level.
-
-    Examples
-    --------
-    >>> level_of(1.0), level_of(0.25)
-    ('1', '0.25')
-    """
-    return f"{number:.17g}"
+    place_of = np.array([*(known.get(level, other) for level in words.levels), blank], np.int64)
+    return place_of[words.codes]
 
 
 def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -245,6 +240,8 @@ class TableParts:
         Lists of numbers, whose columns come last.
     donors : ndarray of shape (n_donors, n_numbers)
         Rows without blanks, as they count, which give to others what these lack.
+    texts : tuple of TextPart
+        Texts that are taken as such; their columns come before those of lists.
     """
 
     columns: Columns
@@ -255,6 +252,7 @@ class TableParts:
     decisions: tuple[tuple[str, str], ...]
     vectors: tuple[VectorPart, ...]
     donors: NDArray[np.float64]
+    texts: tuple[TextPart, ...] = ()
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -266,10 +264,8 @@ class TableParts:
             or not np.isfinite(self.donors).all()
         ):
             raise InputError("the donors of a TableParts do not fit together.")
-        names = self.columns.names or ()
-        used = {part.name for part in self.numbers} | {part.name for part in self.cycles}
-        used |= {part.name for part in self.categories} | {part.name for part in self.vectors}
-        if any(part.places.shape[1] != width for part in self.categories) or not used <= set(names):
+        known = set(self.columns.names or ())
+        if any(part.places.shape[1] != width for part in self.categories) or not self._in_use <= known:
             raise InputError("the parts of a TableParts do not fit together.")
 
     @property
@@ -277,14 +273,36 @@ class TableParts:
         """Names of the columns of numbers."""
         cycles = [f"{part.name} ({part.cycle} {end})" for part in self.cycles for end in ("sin", "cos")]
         vectors = [name for part in self.vectors for name in vector_names(part.name, part.width)]
-        return (*(part.name for part in self.numbers), *cycles, *self.category_names, *vectors)
+        texts = [name for part in self.texts for name in part.components]
+        return (*(part.name for part in self.numbers), *cycles, *self.category_names, *texts, *vectors)
 
-    def apply(self, frame: Frame, start: int = 0) -> NDArray[np.float32]:
-        """Return the rows of a block as numbers; `start` numbers its rows in messages."""
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Names of the columns of the table that are not left out, in its order."""
+        names = self._in_use
+        return tuple(name for name in self.columns.names or () if name in names)
+
+    @property
+    def _in_use(self) -> set[str]:
+        names = {part.name for part in self.numbers} | {part.name for part in self.cycles}
+        names |= {part.name for part in self.categories} | {part.name for part in self.vectors}
+        return names | {part.name for part in self.texts}
+
+    def apply(self, frame: Frame, start: int = 0, unseen: Counter[str] | None = None) -> NDArray[np.float32]:
+        """Return the rows of a block as numbers.
+
+        Parameters
+        ----------
+        frame : narwhals.DataFrame
+        start : int
+            Numbers the rows in messages.
+        unseen : Counter, optional
+            Rows with a level that was not there in fit are added to it, by column.
+        """
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))
         place = len(self.numbers)
-        blank = np.zeros((len(frame), place), dtype=np.bool_)
+        blank = np.zeros((len(frame), place), dtype=np.bool_, order="F")
         for column, number in enumerate(self.numbers):
             blank[:, column] = number.apply(frame, start, out[:, column])
         if len(self.donors):
@@ -293,7 +311,11 @@ class TableParts:
             cycle.apply(frame, start, out[:, place : place + 2])
             place += 2
         for category in self.categories:
-            category.add(frame, out[:, place:])
+            category.add(frame, out[:, place : place + len(self.category_names)], unseen)
+        place += len(self.category_names)
+        for text in self.texts:
+            text.apply(frame, out[:, place : place + text.width])
+            place += text.width
         return self._with_vectors(out, frame, start) if self.vectors else out.astype(np.float32)
 
     def _with_vectors(self, plain: NDArray[Any], frame: Frame, start: int) -> NDArray[np.float32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from dc2.sources.frames import Frame
 from dc2.sources.tables import TableSource
 from dc2.tables.parts import TableParts
 
-__all__ = ["PreparedSource"]
+__all__ = ["PreparedRows", "PreparedSource"]
 
 
 class PreparedSource:
@@ -46,29 +47,45 @@ class PreparedSource:
         """Start a fresh pass."""
         for block in self._table.blocks(block_bytes):
             assert isinstance(block.rows, TableRows)
-            yield replace(block, rows=_PreparedRows(block.rows.frame, self._parts, block.start))
+            yield replace(block, rows=PreparedRows(block.rows.frame, self._parts, block.start))
 
 
-class _PreparedRows:
-    """Rows of a frame, prepared when they are asked for."""
+class PreparedRows:
+    """Rows of a frame, prepared when they are asked for.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+    parts : TableParts
+    start : int
+        Number of the first row in the table.
+
+    Attributes
+    ----------
+    unseen : Counter
+        How many of the rows have a level that was not there in fit, by column; known once all were asked for.
+    """
 
     def __init__(self, frame: Frame, parts: TableParts, start: int) -> None:
         self._frame: Frame | None = frame
         self._matrix: NDArray[Any] | None = None
         self._n_rows = len(frame)
         self._parts, self._start = parts, start
+        self.unseen: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return self._n_rows
 
     def matrix(self) -> NDArray[Any]:
+        """Return all rows."""
         if self._matrix is None:
             assert self._frame is not None
-            self._matrix = self._parts.apply(self._frame, self._start)
+            self._matrix = self._parts.apply(self._frame, self._start, self.unseen)
             self._frame = None  # not both: a block has a budget
         return self._matrix
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows at some places."""
         if self._frame is None or 4 * len(places) > self._n_rows:
             chosen: NDArray[Any] = self.matrix()[places]
             return chosen

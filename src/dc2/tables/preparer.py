@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.engines import Engine, RunOptions, answered, engine_for
-from dc2.errors import InputError, InputTypeError, ParameterError, PreparationNote
+from dc2.errors import InputError, InputTypeError, ParameterError
 from dc2.estimators.columns import Columns, KnowsItsColumns
 from dc2.estimators.containers import SourceTransformer, in_container
 from dc2.model_file import SaveMixin, saved_model
@@ -24,7 +23,8 @@ from dc2.tables.decide import decide
 from dc2.tables.parts import TableParts
 from dc2.tables.prepared import PreparedSource
 from dc2.tables.sample import sample_table
-from dc2.tables.units import in_units, names_in_units
+from dc2.tables.units import in_units, levels_of_columns, names_in_units
+from dc2.tables.unseen import CountsUnseen
 
 __all__ = ["TablePreparer", "fitted_preparer"]
 
@@ -46,6 +46,9 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         Columns to take as categories whatever they look like, such as codes that are written in digits.
     drop : sequence of str, default=()
         Columns to leave out.
+    texts : sequence of str, default=()
+        Columns of texts to look into, such as comments: groups of letters in their words are reduced to the few
+        components that stand out in the sample. Texts are left out otherwise.
 
     Attributes
     ----------
@@ -73,9 +76,12 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     _record: TableParts
 
-    def __init__(self, categories: Sequence[str] = (), *, drop: Sequence[str] = ()) -> None:
+    def __init__(
+        self, categories: Sequence[str] = (), *, drop: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> None:
         self.categories = categories
         self.drop = drop
+        self.texts = texts
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what becomes of the columns of a table.
@@ -92,13 +98,17 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     def decided(self, table: TableSource, engine: Engine) -> TableParts:
         """Return what becomes of the columns; nothing here changes."""
-        categories = _names("categories", self.categories)
-        absent = [name for name in categories if name not in (table.feature_names or ())]
-        if absent:
-            raise ParameterError(
-                f"categories names {listed(absent)}, but the table has {listed(table.feature_names or ())}."
-            )
-        return decide(sample_table(table, engine), categories)
+        categories, texts = _names("categories", self.categories), _names("texts", self.texts)
+        for what, names in (("categories", categories), ("texts", texts)):
+            absent = [name for name in names if name not in (table.feature_names or ())]
+            if absent:
+                raise ParameterError(
+                    f"{what} names {listed(absent)}, but the table has {listed(table.feature_names or ())}."
+                )
+        both = [name for name in categories if name in texts]
+        if both:
+            raise ParameterError(f"categories and texts both name {listed(both)}. Take it as one of them.")
+        return decide(sample_table(table, engine), categories, texts)
 
     def table(
         self,
@@ -110,24 +120,35 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         """Return the rows of a table as they are, without the columns to be left out; raise where X is none."""
         if isinstance(X, TableSource):
             return X
-        texts = _names("categories", self.categories)
+        texts = self.read_as_written
         drop = list(_names("drop", self.drop)) or None if columns is None else None
         table = as_table(X, columns=columns, drop=drop, weight=weight, extra=extra, texts=texts)
+        if table is None and hasattr(X, "map_partitions"):
+            raise InputTypeError(
+                "a Dask collection is not prepared as a whole. Fit the preparer on a part of it, and let Dask apply "
+                "it: preparer = TablePreparer().set_output(transform='pandas').fit(X.head(20_000, npartitions=-1)), "
+                "then X.map_partitions(preparer.transform, meta=preparer.transform(X.head(1)))."
+            )
         if table is None:
             raise InputTypeError(
                 f"a table with named columns is needed: a data frame, a file or a dataset; got {type(X).__name__}."
             )
         return table
 
+    @property
+    def read_as_written(self) -> tuple[str, ...]:
+        """Columns that are not taken for numbers where they are read from text files."""
+        return (*_names("categories", self.categories), *_names("texts", self.texts))
+
     def source(self, X: Any, extra: Sequence[str] = ()) -> PreparedSource:
-        """Return the rows of a table, which must have the fitted columns by name, as a source of numbers."""
+        """Return the rows of a table as a source of numbers; columns in use are found by name."""
         check_is_fitted(self)
         parts = self._record
-        names = list(parts.columns.names or ())
+        names = list(parts.used)
         table = self.table(X, extra=extra, columns=names)
         lost = [name for name in names if name not in (table.feature_names or ())]
         if lost:
-            raise InputError(f"the table has no column {listed(lost)}, which was there in fit.")
+            raise InputError(f"the table has no column {listed(lost)}, which was there in fit and is in use.")
         return PreparedSource(table, parts)
 
     def transform(self, X: Any) -> Any:
@@ -138,7 +159,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         Parameters
         ----------
         X : data frame, path, ... as in `fit`
-            Its columns are found by name; others may be there too.
+            The columns in use are found by name; others may be there too, and those left out need not.
 
         Returns
         -------
@@ -146,18 +167,10 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
             For a table that is not in memory, an iterator of such arrays, block by block.
         """
         source = self.source(X)
-        if source.in_memory:
-            unseen = self.count_unseen(X)
-            if unseen:
-                words = ", ".join(f"{count:,} in {name!r}" for name, count in unseen.items())
-                warnings.warn(
-                    f"rows with levels that were not there in fit count as 'other': {words}.",
-                    PreparationNote,
-                    stacklevel=2,
-                )
         width = source.n_features
-        rows = answered(source, _rows, lambda: np.empty((0, width), np.float32), RunOptions())
-        return in_container(rows, X, self)
+        counted = CountsUnseen(_rows)
+        rows = answered(source, counted, lambda: np.empty((0, width), np.float32), RunOptions())
+        return in_container(counted.told(rows), X, self)
 
     def count_unseen(self, X: Any) -> dict[str, int]:
         """Return how many rows have a level that was not seen in fit, by column; columns without any are not named.
@@ -167,10 +180,8 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         X : data frame, path, ... as in `fit`
         """
         check_is_fitted(self)
-        parts = [
-            part for part in self._record.categories if part.reading == "level" and not part.places[-2].any()
-        ]
-        table = self.table(X, columns=list(self._record.columns.names or ()))
+        parts = [part for part in self._record.categories if part.tells_unseen]
+        table = self.table(X, columns=list(self._record.used))
         counts = dict.fromkeys((part.name for part in parts), 0)
         for block in table.blocks(RunOptions().block_bytes):
             assert isinstance(block.rows, TableRows)
@@ -188,6 +199,18 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         """
         check_is_fitted(self)
         return names_in_units(self._record), in_units(self._record, rows)
+
+    @property
+    def columns_in_use(self) -> tuple[str, ...]:
+        """Columns of the table that were not left out: new rows need no others."""
+        check_is_fitted(self)
+        return self._record.used
+
+    @property
+    def level_columns(self) -> dict[int, str]:
+        """Columns of numbers that say whether a row has a level, by their place, and the column of the table."""
+        check_is_fitted(self)
+        return levels_of_columns(self._record)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of numbers."""

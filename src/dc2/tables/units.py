@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dc2.tables.parts import NumberPart, TableParts
 
-__all__ = ["in_units", "names_in_units"]
+__all__ = ["in_units", "levels_of_columns", "names_in_units"]
 
 SECONDS_OF_A_YEAR = 365.2425 * 86_400
 
@@ -18,7 +18,8 @@ def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return prepared rows, or means of them, in the units of the table.
 
     Numbers are what they were, points in time are years; the column of a level is the share of rows that have it.
-    Cycles and components that several categories share stay as they are.
+    Cycles and components that several categories share stay as they are; so do those of texts, but at
+    their own scale, where a text has length 1.
 
     Parameters
     ----------
@@ -33,6 +34,9 @@ def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
     start = len(parts.numbers) + 2 * len(parts.cycles)
     values[:, start : start + len(shares)] /= shares
     start += len(shares)
+    for text in parts.texts:
+        values[:, start : start + text.width] /= text.factor
+        start += text.width
     for vector in parts.vectors:
         values[:, start : start + vector.width] /= vector.factor
         start += vector.width
@@ -43,6 +47,17 @@ def names_in_units(parts: TableParts) -> tuple[str, ...]:
     """Return the names of the columns of `in_units`."""
     years = [f"{part.name} (year)" if part.reading == "time" else part.name for part in parts.numbers]
     return (*years, *parts.names_out[len(years) :])
+
+
+def levels_of_columns(parts: TableParts) -> dict[int, str]:
+    """Return the places of the columns that are the share of rows with one level, and the table's column of each."""
+    start = len(parts.numbers) + 2 * len(parts.cycles)
+    return {
+        start + column: part.name
+        for part in parts.categories
+        for column in range(part.places.shape[1])
+        if np.count_nonzero(part.places[:, column]) == 1 and not _is_shared(parts, column)
+    }
 
 
 def _unscaled(part: NumberPart, scaled: NDArray[np.float64]) -> NDArray[np.float64]:

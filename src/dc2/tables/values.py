@@ -14,7 +14,16 @@ from dc2.errors import InputError, InputTypeError
 from dc2.sources.checks import listed
 from dc2.sources.frames import Frame, is_numeric
 
-__all__ = ["Words", "as_numbers", "column_values", "is_blank", "number_of", "seconds_of"]
+__all__ = [
+    "Words",
+    "as_numbers",
+    "as_words",
+    "column_values",
+    "is_blank",
+    "level_of",
+    "number_of",
+    "seconds_of",
+]
 
 BLANKS = frozenset({"", "na", "n/a", "null", "nan", "?"})
 """What people write where there is no value, in small letters."""
@@ -135,6 +144,26 @@ def as_numbers(
     return numbers[values.codes]
 
 
+def as_words(values: NDArray[np.float64] | Words) -> Words:
+    """Return the values of a column as texts, whatever they are."""
+    if isinstance(values, Words):
+        return values
+    is_missing = ~np.isfinite(values)
+    numbers, codes = np.unique(np.where(is_missing, 0.0, values), return_inverse=True)
+    return Words([level_of(number) for number in numbers], np.where(is_missing, -1, codes))
+
+
+def level_of(number: float) -> str:
+    """Return how a number is written as a level.
+
+    Examples
+    --------
+    >>> level_of(1.0), level_of(0.25)
+    ('1', '0.25')
+    """
+    return f"{number:.17g}"
+
+
 def number_of(text: str) -> float:
     """Return the number that a text is, else NaN; digits that begin with 0 are a code, not a number.
 
@@ -174,4 +203,4 @@ def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     values = column.to_numpy()
     if values.dtype == object:
         values = np.array([np.nan if _is_missing(value) else float(value) for value in values])
-    return values.astype(np.float64)
+    return values.astype(np.float64, copy=False)

@@ -56,6 +56,9 @@ class Csv:
         arrow = import_pyarrow()
         with self._open(file) as reader:
             schema = reader.schema
+            if not self.options.header and len(schema) == 1 and arrow.types.is_string(schema.field(0).type):
+                first = next((value for batch in reader for value in batch.column(0).to_pylist()), None)
+                self._check_separator(first or "", file.path)
         names = [self._outside(name) for name in schema.names]
         if self.options.header:
             self._check_header(names, file.path)
@@ -109,12 +112,8 @@ class Csv:
         return name if self.options.header else f"f{name[1:]}"
 
     def _check_header(self, names: Sequence[str], path: str) -> None:
-        other = next((sign for sign in ",;\t|" if len(names) == 1 and sign in names[0]), None)
-        if other is not None:
-            raise SourceError(
-                f"{path!r} seems to separate its columns by {other!r}, but {self._delimiter!r} is expected. "
-                f"Read it with dc2.as_source(path, csv=dc2.CsvOptions(delimiter={other!r}))."
-            )
+        if len(names) == 1:
+            self._check_separator(names[0], path)
         if "" in names:
             raise SourceError(
                 f"Column {list(names).index('') + 1} of {path!r} has no name: often it is the index of a pandas frame, "
@@ -130,6 +129,15 @@ class Csv:
             f"The first line of {path!r} holds only numbers ({self._delimiter.join(names)[:60]}), so its columns have "
             "no names. Add a line with them, or read it with dc2.as_source(path, csv=dc2.CsvOptions(header=False))."
         )
+
+    def _check_separator(self, only: str, path: str) -> None:
+        """Raise where the only value of a line holds a sign that others separate columns by."""
+        other = next((sign for sign in ",;\t|" if sign in only), None)
+        if other is not None:
+            raise SourceError(
+                f"{path!r} seems to separate its columns by {other!r}, but {self._delimiter!r} is expected. "
+                f"Read it with dc2.as_source(path, csv=dc2.CsvOptions(delimiter={other!r}))."
+            )
 
 
 def _widest(arrow: Any, type_: Any) -> Any:
