@@ -47,11 +47,12 @@ FUZZ_MINUTES ?= 10
 FUZZ_MODELS ?= 1000
 FUZZ_FILES ?= 1000
 FUZZ_SEED ?= 0
+FUZZ_JOBS ?= 1
 FUZZ_LOG ?= build/fuzz-$(FUZZ_SEED).jsonl
 FUZZ := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests DC2_CORE=native $(BIN)/python
 
 fuzz: native ## look for failures: random fits, damaged models and files, a thousand interrupts
-	$(FUZZ) tests/fuzz_labels.py --minutes $(FUZZ_MINUTES) --seed $(FUZZ_SEED) --log $(FUZZ_LOG)
+	$(FUZZ) tests/fuzz_labels.py --minutes $(FUZZ_MINUTES) --jobs $(FUZZ_JOBS) --seed $(FUZZ_SEED) --log $(FUZZ_LOG)
 	$(FUZZ) tests/fuzz_models.py $(FUZZ_MODELS) --seed $(FUZZ_SEED)
 	$(FUZZ) tests/fuzz_files.py $(FUZZ_FILES) --seed $(FUZZ_SEED)
 	DC2_INTERRUPTS=1000 $(FUZZ) -m pytest -q tests/test_atomic.py -k interrupt

@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import NearestNeighbors
 
 from dc2 import Compressor
-from dc2.communities import TieGraph, Wish, conquer_ties, rechoose, tie_graph, ties_per_row
+from dc2.communities import Nodes, TieGraph, Wish, conquer_ties, tie_graph, ties_per_row
 
 LINE = "{:28} {:12} {:>6} {:>3} {:>5} {:>9} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.2f} {:>6.2f} {:>7.2f}"
 HEAD = LINE.replace(".3f", "").replace(".2f", "")
@@ -67,10 +67,11 @@ def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) ->
     """Print a line, and return the ARI with k not given and given, and whether k was found."""
     graph, points, masses, node = nodes(one, X)
     start = time.perf_counter()
-    result = conquer_ties(graph, points, masses, Wish(), seed, n_threads=2)
+    found_in = Nodes(graph, points, masses, seed, n_threads=2)
+    result = conquer_ties(found_in, Wish())
     seconds = time.perf_counter() - start
     numbers = [len(np.unique(y[y > 0])) for y in labellings]
-    again = {k: rechoose(result, Wish.exactly(k)).labels for k in set(numbers)}
+    again = {k: conquer_ties(found_in, Wish.exactly(k), result).labels for k in set(numbers)}
     found = max(scores(result.labels[node], y) for y in labellings)
     given = max(scores(again[k][node], y) for k, y in zip(numbers, labellings, strict=True))
     verdict = result.verdict

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "blocks.hpp"
+#include "launch.hpp"
 
 namespace nb = nanobind;
 

@@ -2,17 +2,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace dc2 {
+#include "graph.hpp"
 
-// A symmetric graph in rows: the entries of node i are begin[i]..begin[i + 1). Weights are whole numbers whose total is
-// below 2^53, so every sum of them is exact in any order. An entry of the diagonal counts once in its node's strength,
-// which is the plain sum of its row.
-struct Graph {
-    int64_t nodes;
-    const int64_t* begin;    // (nodes + 1)
-    const int32_t* to;       // (entries)
-    const double* weight;    // (entries)
-};
+namespace dc2 {
 
 struct LeidenOptions {
     double resolution;
@@ -22,12 +14,5 @@ struct LeidenOptions {
 
 // Communities of large modularity, each connected. IN start (nodes), labels in 0..nodes-1, or null: every node alone.
 std::vector<int32_t> leiden(const Graph& graph, const int32_t* start, const LeidenOptions& options);
-
-// IN labels in 0..nodes-1.
-double modularity(const Graph& graph, const int32_t* labels, double resolution);
-
-// Whether every entry has its mirror image of the same weight. Says yes wherever that is so, and else no, but for about
-// one chance in 2^60.
-bool is_symmetric(const Graph& graph);
 
 }  // namespace dc2

@@ -1,156 +1,25 @@
 // The Python face of the native core: checks shapes, releases the GIL, calls the loops. It holds no state.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "arrays.hpp"
 #include "coleaf.hpp"
 #include "grow.hpp"
-#include "kernels.hpp"
 #include "leiden.hpp"
 #include "lists.hpp"
 
-namespace nb = nanobind;
-using std::optional;
-
 namespace dc2 {
 
-namespace baseline {
-extern const Kernels<float> kernels_float;
-extern const Kernels<double> kernels_double;
-}
-#if defined(DC2_HAVE_X86_VARIANTS)
-namespace avx2 {
-extern const Kernels<float> kernels_float;
-extern const Kernels<double> kernels_double;
-}
-namespace avx512 {
-extern const Kernels<float> kernels_float;
-extern const Kernels<double> kernels_double;
-}
-#endif
-
 namespace {
-
-enum class Level { baseline, avx2, avx512 };
-
-Level best_level() {
-#if defined(DC2_HAVE_X86_VARIANTS)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return Level::avx512;
-    if (__builtin_cpu_supports("avx2")) return Level::avx2;
-#endif
-    return Level::baseline;
-}
-
-// DC2_SIMD=baseline or avx2 asks for less than the processor has, so that the variants can be compared.
-Level chosen_level() {
-    const char* asked = std::getenv("DC2_SIMD");
-    const std::string name = asked == nullptr ? "" : asked;
-    const Level most = name == "baseline" ? Level::baseline : name == "avx2" ? Level::avx2 : Level::avx512;
-    return std::min(most, best_level());
-}
-
-const Level level = chosen_level();
-
-template <class T>
-const Kernels<T>& choose(const Kernels<T>& baseline, const Kernels<T>& avx2, const Kernels<T>& avx512) {
-    return level == Level::avx512 ? avx512 : level == Level::avx2 ? avx2 : baseline;
-}
-
-}  // namespace
-
-#if !defined(DC2_HAVE_X86_VARIANTS)
-namespace avx2 = baseline;
-namespace avx512 = baseline;
-#endif
-
-template <>
-const Kernels<float>& kernels<float>() {
-    return choose(baseline::kernels_float, avx2::kernels_float, avx512::kernels_float);
-}
-
-template <>
-const Kernels<double>& kernels<double>() {
-    return choose(baseline::kernels_double, avx2::kernels_double, avx512::kernels_double);
-}
-
-const char* simd_level() {
-    return level == Level::avx512 ? "avx512" : level == Level::avx2 ? "avx2" : "baseline";
-}
-
-namespace {
-
-template <class T>
-using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // any layout
-template <class T>
-using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-template <class T, int N>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<N>>;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-template <class T>
-Matrix<T> matrix(const Rows<T>& X) {
-    const bool in_lanes = X.stride(1) == 1 && X.shape(1) % kLanes == 0;
-    return {X.data(), int64_t(X.shape(0)), int64_t(X.shape(1)), X.stride(0), X.stride(1), in_lanes};
-}
-
-template <class A>
-auto pointer(const optional<A>& array) -> decltype(array->data()) {
-    return array ? array->data() : nullptr;
-}
-
-// Hands a vector over to NumPy without a copy.
-template <class T, int N>
-Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Array<T, N>(kept->data(), shape, owner);
-}
-
-// Rows of eight-lane chunks: as they lie where they fill whole chunks, else copied to `store`.
-template <class T>
-const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
-    const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
-    if (width == wide) return rows.data();
-    store = LineBuffer<T>(count * wide);
-    for (int64_t i = 0; i < count; ++i) std::copy_n(rows.data() + i * width, width, store.data() + i * wide);
-    return store.data();
-}
-
-// A whole number of fours in each row: as they are where they are that, else with each row's first entry again.
-template <class T>
-const T* in_fours(const In2<T>& rows, std::vector<T>& store) {
-    const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = (width + 3) / 4 * 4;
-    if (width == wide) return rows.data();
-    for (int64_t i = 0; i < count; ++i) {
-        store.insert(store.end(), rows.data() + i * width, rows.data() + (i + 1) * width);
-        store.insert(store.end(), wide - width, rows.data()[i * width]);
-    }
-    return store.data();
-}
 
 // --- scanning: each argument is a record of src/dc2/core/records.py ------------------------------------------------
 

@@ -27,7 +27,8 @@ RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(150, 3)), RNG.normal(6.0, 1.0, size=(150, 3))])
 
 
-def _save_models(folder: Path) -> None:
+def save_models(folder: Path) -> None:
+    """Save a sound model of each kind."""
     few = RPF(n_trees=20)
     models = [
         dc2.DC2Clustering(n_signatures=40, scale="robust", random_state=0).fit(X),
@@ -44,18 +45,18 @@ def _save_models(folder: Path) -> None:
 
 def prepare(folder: Path) -> Case:
     """Save models and use every one of them once, and return what mutates and uses one."""
-    _save_models(folder)
+    save_models(folder)
     honest = [path.read_bytes() for path in sorted(folder.glob("?.dc2"))]
     path = folder / "mutated.dc2"
-    assert all(_use(content, path, report=True) for content in honest)
+    assert all(use(content, path, report=True) for content in honest)
 
     def run(case: int, chance: random.Random) -> bool:
-        return _use(mutated(chance.choice(honest), chance), path, report=case % REPORT_EVERY == 0)
+        return use(mutated(chance.choice(honest), chance), path, report=case % REPORT_EVERY == 0)
 
     return run
 
 
-def _use(content: bytes, path: Path, report: bool) -> bool:
+def use(content: bytes, path: Path, report: bool) -> bool:
     """Load a model and do with it what people do; return whether it could be loaded."""
     path.write_bytes(content)
     try:

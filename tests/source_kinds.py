@@ -10,6 +10,8 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
+from array_kinds import ARRAYS, STREAMED_ARRAYS, cut, written
+
 
 def names_of(X):
     return [f"c{index}" for index in range(X.shape[1])]
@@ -17,11 +19,6 @@ def names_of(X):
 
 def table_of(X):
     return pa.table({name: X[:, index] for index, name in enumerate(names_of(X))})
-
-
-def cut(X, at):
-    """X in pieces; `at` are shares of its rows."""
-    return np.split(X, sorted(round(share * len(X)) for share in at))
 
 
 class ArrowStream:
@@ -34,64 +31,27 @@ class ArrowStream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-class LooksLikeAnArray:
-    def __init__(self, X):
-        self._X = X
-
-    def __array__(self, dtype=None, copy=None):
-        return self._X
-
-
-def memory_map(X, folder, at):
-    mapped = np.memmap(folder / "map.dat", dtype=X.dtype, mode="w+", shape=X.shape)
-    mapped[:] = X
-    return np.memmap(folder / "map.dat", dtype=X.dtype, mode="r", shape=X.shape)
-
-
-def strided(X, folder, at):
-    wide = np.zeros((2 * X.shape[0], 2 * X.shape[1]), X.dtype)
-    wide[::2, 1::2] = X
-    return wide[::2, 1::2]
-
-
-def read_only(X, folder, at):
-    locked = X.copy()
-    locked.flags.writeable = False
-    return locked
-
-
-def written(suffix, write):
-    def make(X, folder, at):
-        for number, part in enumerate(cut(X, at)):
-            write(part, folder / f"part-{number}{suffix}")
-        return folder / f"part-*{suffix}"
-
-    return make
-
-
 def write_packed_csv(part, path):
     with gzip.open(path, "wb") as packed:
         pa.csv.write_csv(table_of(part.astype(np.float64)), packed)
 
 
-IN_MEMORY = {
-    "array": lambda X, folder, at: X,
-    "list": lambda X, folder, at: X.astype(np.float64).tolist(),
-    "fortran": lambda X, folder, at: np.asfortranarray(X),
-    "strided": strided,
-    "read-only": read_only,
-    "byte-swapped": lambda X, folder, at: X.astype(X.dtype.newbyteorder()),
-    "memmap": memory_map,
-    "__array__": lambda X, folder, at: LooksLikeAnArray(X),
+def lists_of(X):
+    offsets = pa.array(np.arange(len(X) + 1) * X.shape[1], pa.int32())
+    return pa.table({"vector": pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(X).ravel()))})
+
+
+IN_MEMORY = ARRAYS | {
     "pandas": lambda X, folder, at: pd.DataFrame(X, columns=names_of(X)),
     "pandas by column": lambda X, folder, at: pd.DataFrame(dict(zip(names_of(X), X.T, strict=True))),
     "pandas on arrow": lambda X, folder, at: table_of(X).to_pandas(types_mapper=pd.ArrowDtype),
     "polars": lambda X, folder, at: pl.DataFrame(X, schema=names_of(X)),
     "pyarrow": lambda X, folder, at: pa.concat_tables([table_of(part) for part in cut(X, at)]),
+    "arrow batch": lambda X, folder, at: table_of(X).to_batches()[0],
     "arrow reader": lambda X, folder, at: table_of(X).to_reader(max_chunksize=3),
     "arrow stream": lambda X, folder, at: ArrowStream(table_of(X)),
 }
-STREAMED = {
+STREAMED = STREAMED_ARRAYS | {
     "parquet": written(
         ".parquet", lambda part, path: pa.parquet.write_table(table_of(part), path, row_group_size=7)
     ),
@@ -100,8 +60,11 @@ STREAMED = {
     ),
     "csv": written(".csv", lambda part, path: pa.csv.write_csv(table_of(part.astype(np.float64)), path)),
     "csv.gz": written(".csv.gz", write_packed_csv),
-    "npy": written(".npy", lambda part, path: np.save(path, part)),
-    "callable of arrays": lambda X, folder, at: lambda: iter(cut(X, at)),
     "callable of frames": lambda X, folder, at: lambda: [table_of(part) for part in cut(X, at)],
     "callable of pandas": lambda X, folder, at: lambda: map(pd.DataFrame, cut(X, at)),
+}
+LAZY = {"lazy frame": lambda X, folder, at: pl.LazyFrame(X, schema=names_of(X))}
+LISTS = {
+    "lists": lambda X, folder, at: lists_of(X),
+    "polars lists": lambda X, folder, at: pl.from_arrow(lists_of(X)),
 }

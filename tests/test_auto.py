@@ -205,6 +205,16 @@ def test_any_range_over_any_handful_of_rows_finds_a_number_within(low, more, n_r
     assert model.n_clusters_ >= low or [w.category for w in caught] == [ConvergenceWarning]
 
 
+@pytest.mark.filterwarnings("ignore:the rows make only")
+def test_recluster_takes_again_what_a_fit_has_taken():
+    rows = np.repeat([[0.0], [1.0]], 5, axis=0)
+    for model in (dc2.DC2Clustering(5, random_state=0), RPFCluster(5, n_signatures=8, random_state=0)):
+        labels = model.fit(rows).labels_
+        assert np.array_equal(model.recluster().labels_, labels)
+        with pytest.raises(InputError, match="more clusters than there are signatures"):
+            model.recluster(6)
+
+
 def test_recluster_there_and_back_is_the_first_fit(fitted):
     before = fitted.signature_labels_.copy()
     fitted.recluster(n_clusters=6, bandwidth=0.1).recluster(n_clusters="auto", bandwidth="auto")

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from dc2.communities import CommunityResult, Nodes, TieGraph, Wish, conquer_ties, rechoose, tie_graph
+from dc2.communities import CommunityResult, Nodes, TieGraph, Wish, conquer_ties, tie_graph
 from dc2.communities.layers import by_mass
 from dc2.communities.sizes import ties_per_row
 from dc2.communities.strays import join_strays, solid
@@ -35,8 +35,11 @@ def nodes_of(X, masses=None, seed=0, n_threads=1) -> Nodes:
 
 
 def conquered(X, wish=None, masses=None, seed=0, n_threads=1) -> CommunityResult:
-    nodes = nodes_of(X, masses, seed, n_threads)
-    return conquer_ties(nodes.graph, X, nodes.masses, wish or Wish(), seed, n_threads)
+    return conquer_ties(nodes_of(X, masses, seed, n_threads), wish or Wish())
+
+
+def rechosen(before: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
+    return conquer_ties(nodes, wish, before)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +100,7 @@ def test_every_number_up_to_that_of_nodes_is_given_exactly(n_nodes, width, seed)
     X = np.random.default_rng(seed).normal(size=(n_nodes, width))
     result, nodes = conquered(X), nodes_of(X)
     for k in range(1, n_nodes + 1):
-        again = rechoose(result, nodes, Wish.exactly(k))
+        again = rechosen(result, nodes, Wish.exactly(k))
         assert again.n_clusters == k
         np.testing.assert_array_equal(np.unique(again.labels), np.arange(k))
 
@@ -108,7 +111,7 @@ def test_more_clusters_than_nodes_are_as_many_as_nodes():
 
 def test_the_true_number_gives_the_true_clusters(blobs, blobs_result):
     y = blobs[1]
-    assert adjusted_rand_score(y, rechoose(blobs_result, nodes_of(blobs[0]), Wish.exactly(4)).labels) == 1
+    assert adjusted_rand_score(y, rechosen(blobs_result, nodes_of(blobs[0]), Wish.exactly(4)).labels) == 1
 
 
 def test_clusters_are_connected_unless_there_are_fewer_than_parts(blobs, blobs_result):
@@ -116,7 +119,7 @@ def test_clusters_are_connected_unless_there_are_fewer_than_parts(blobs, blobs_r
     graph = nodes.graph
     n_parts = connected_components(graph.matrix())[0]
     for k in range(n_parts, 30):
-        labels = rechoose(blobs_result, nodes, Wish.exactly(k)).labels
+        labels = rechosen(blobs_result, nodes, Wish.exactly(k)).labels
         for cluster in range(k):
             inside = labels == cluster
             assert connected_components(graph.matrix()[inside][:, inside])[0] == 1
@@ -128,7 +131,7 @@ def test_parts_join_by_their_nearest_points():
     )
     result = conquered(X[:, None], Wish.exactly(2))
     np.testing.assert_array_equal(result.labels, np.repeat([0, 1], [60, 20]))
-    three = rechoose(result, nodes_of(X[:, None]), Wish.exactly(3)).labels
+    three = rechosen(result, nodes_of(X[:, None]), Wish.exactly(3)).labels
     np.testing.assert_array_equal(three, np.repeat([1, 0, 2], [20, 40, 20]))
 
 
@@ -165,9 +168,9 @@ def test_many_clusters_are_found():
 
 
 def test_a_range_bounds_the_answer(blobs, blobs_result):
-    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(2, 3)).n_clusters in (2, 3)
-    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(6, 9)).n_clusters in range(6, 10)
-    assert rechoose(blobs_result, nodes_of(blobs[0]), Wish(2, None)).n_clusters == 4
+    assert rechosen(blobs_result, nodes_of(blobs[0]), Wish(2, 3)).n_clusters in (2, 3)
+    assert rechosen(blobs_result, nodes_of(blobs[0]), Wish(6, 9)).n_clusters in range(6, 10)
+    assert rechosen(blobs_result, nodes_of(blobs[0]), Wish(2, None)).n_clusters == 4
 
 
 @pytest.mark.parametrize("n_nodes", [1, 2, 3, 5])
@@ -179,8 +182,9 @@ def test_a_handful_of_nodes_is_one_cluster(n_nodes):
 def test_a_graph_without_ties_is_ordinary():
     X = np.arange(6.0)[:, None]
     graph = tie_graph(np.arange(6, dtype=np.int32)[:, None], None, 6)
-    assert conquer_ties(graph, X, np.ones(6), Wish(), 0).n_clusters == 1
-    assert conquer_ties(graph, X, np.ones(6), Wish.exactly(3), 0).n_clusters == 3
+    nodes = Nodes(graph, X, np.ones(6), seed=0, n_threads=1)
+    assert conquer_ties(nodes, Wish()).n_clusters == 1
+    assert conquer_ties(nodes, Wish.exactly(3)).n_clusters == 3
 
 
 def test_weights_times_a_constant_change_nothing(blobs):
@@ -200,7 +204,7 @@ def test_threads_change_nothing(blobs):
 
 def test_choosing_again_is_choosing(blobs):
     X, _ = blobs
-    result = rechoose(conquered(X, Wish.exactly(3)), nodes_of(X), Wish())
+    result = rechosen(conquered(X, Wish.exactly(3)), nodes_of(X), Wish())
     np.testing.assert_array_equal(result.labels, conquered(X).labels)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compress_data import WAYS, as_compressed, assert_same, direct_distortion, fitted, low_rank, way_name
 from dc2 import core
-from dc2.compress.sums import Sums, grids
+from dc2.compress.sums import Sums, exact_means, grids
 from dc2.core import reference
 from dc2.errors import InputError
 
@@ -243,7 +243,22 @@ def test_weights_mean_repeats_when_columns_are_scaled(scale):
     weighted = fitted(X, scale, sample_weight=weights)
     repeated = fitted(np.repeat(X, weights, axis=0), scale)
     np.testing.assert_array_equal(np.repeat(weighted.labels_, weights), repeated.labels_)
-    np.testing.assert_allclose(weighted.signatures_.points, repeated.signatures_.points, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(weighted.signatures_.points, repeated.signatures_.points)
+
+
+@given(st.data())
+def test_means_do_not_depend_on_the_order_of_rows_and_weights_are_repeats(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n_rows = data.draw(st.sampled_from([1, 3, 50, 5000]))
+    X = (rng.normal(size=(n_rows, 2)) + rng.normal()) * 2.0 ** data.draw(st.integers(-290, 290))
+    weights = 1.0 + rng.integers(0, 3, n_rows)
+    repeated = rng.permutation(np.repeat(X, weights.astype(int), axis=0))
+    mean = exact_means(X, weights)
+    np.testing.assert_array_equal(mean, exact_means(repeated, None))
+    np.testing.assert_allclose(mean, np.average(X, axis=0, weights=weights), rtol=1e-9)
+    squares = exact_means(X, weights, around=mean)
+    np.testing.assert_array_equal(squares, exact_means(repeated, None, around=mean))
+    np.testing.assert_allclose(squares, np.average((X - mean) ** 2, axis=0, weights=weights), rtol=1e-9)
 
 
 @SCALES

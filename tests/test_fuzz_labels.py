@@ -1,25 +1,37 @@
 """Some random fits: one law for every way to the same labels; `tests/fuzz_labels.py` and `make fuzz` run more."""
 
-import pytest
+from pathlib import Path
 
-pytest.importorskip("dask")
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
-from fuzz_labels import campaign, made
+import fuzz_labels
+from fuzz_cases import made
+from fuzz_labels import campaign
+from fuzz_log import Log, Outcome, Share
+from fuzz_share import run
 
 
-def test_the_same_rows_give_the_same_labels_for_a_minute():
-    outcome = campaign(cases=60, minutes=1.0, seed=2025)
+def in_this_process(share: Share, folder: Path, minutes: float | None = None) -> Outcome:
+    log = Log(folder / "log.jsonl")
+    run(share, log, minutes)
+    return log.outcome(share)
+
+
+def test_the_same_rows_give_the_same_labels_for_a_minute(tmp_path):
+    outcome = in_this_process(Share(2025, end=200), tmp_path, minutes=1.0)
     assert outcome.failures == []
-    assert outcome.cases > 0
     assert outcome.refused < outcome.cases
 
 
 @pytest.mark.slow
-def test_the_same_rows_give_the_same_labels_for_five_minutes():
-    outcome = campaign(minutes=5.0, seed=2026)
+def test_the_same_rows_give_the_same_labels_for_five_minutes(tmp_path):
+    outcome = in_this_process(Share(2026), tmp_path, minutes=5.0)
     print(f"{outcome.cases} cases of seed 2026")
     assert outcome.failures == []
 
@@ -31,10 +43,38 @@ def test_a_case_is_made_from_its_number_alone():
     assert made(7, 4).call != one.call
 
 
-def test_a_campaign_goes_on_where_its_log_ends(tmp_path):
-    log = tmp_path / "log.jsonl"
-    for _ in range(2):
-        assert campaign(1, seed=1, first=15, log=log).cases == 1
-    assert ['"case": 15,' in line or '"case": 16,' in line for line in log.read_text().splitlines()] == [
-        True
-    ] * 2
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
+def test_every_case_belongs_to_one_process(first, cases, jobs):
+    share = Share(0, first, first + cases)
+    dealt = [number for part in share.parts(jobs) for number in part.numbers()]
+    assert sorted(dealt) == list(share.numbers())
+    assert all(number in share for number in dealt)
+
+
+def test_a_campaign_in_two_processes_runs_what_its_log_does_not_have(tmp_path):
+    log, share = Log(tmp_path / "log.jsonl"), Share(1, first=15, end=19)
+    log.write(1, 16, [])
+    log.write(2, 17, [])
+    campaign(share, log, jobs=2, minutes=None)
+    assert list(log.missing(share)) == []
+    assert log.path.read_text().count('"case": 16') == 1
+    assert log.outcome(share).cases == 4
+
+
+def test_a_case_that_ends_its_process_is_told_and_the_others_go_on(tmp_path, monkeypatch):
+    log, share = Log(tmp_path / "log.jsonl"), Share(0, end=6)
+    dies_at_two = """import os, sys
+from pathlib import Path
+from fuzz_log import Log, Share
+log = Log(Path(sys.argv[-1]))
+for number in log.missing(Share(0, end=6)):
+    if number == 2:
+        os.abort()
+    log.write(0, number, [])
+"""
+    (tmp_path / "share.py").write_text(dies_at_two)
+    monkeypatch.setattr(fuzz_labels, "ONE_SHARE", tmp_path / "share.py")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    campaign(share, log, jobs=1, minutes=None)
+    assert log.outcome(share).cases == 6
+    assert [failure.split(":")[0] for failure in log.outcome(share).failures] == ["case 2 of seed 0"]

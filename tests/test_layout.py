@@ -90,6 +90,13 @@ def test_every_room_has_its_place_in_the_design() -> None:
     assert {room_of(module) for module in MODULES} - set(floors()) == set()
 
 
+def test_every_file_that_the_design_names_is_there() -> None:
+    design = (ROOT / "docs" / "design.md").read_text("utf-8")
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", design)
+    assert len(named) > 30
+    assert [name for name in named if not any((folder / name).exists() for folder in (ROOT, PACKAGE))] == []
+
+
 def test_imports_point_downward() -> None:
     floor = floors()
     upward = [
@@ -130,6 +137,16 @@ def test_nothing_private_of_another_package_is_imported(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_every_module_can_be_imported(module: str) -> None:
     importlib.import_module(module)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_function_takes_more_than_seven_positional_arguments(module: str) -> None:
+    functions = [node for node in ast.walk(ast.parse(text_of(module))) if isinstance(node, ast.FunctionDef)]
+    positional = {
+        function.name: len([name for name in function.args.args if name.arg not in ("self", "cls")])
+        for function in functions
+    }
+    assert {name: count for name, count in positional.items() if count > 7} == {}
 
 
 def run_python(code: str) -> str:

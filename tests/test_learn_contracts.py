@@ -105,7 +105,7 @@ class FitOnly(BaseEstimator):
         (SVC, r"give an instance of it: SVC\(\)"),
         (NoFit(), r"has no fit method.*KernelRidge\(\)"),
         (FitOnly(), r"FitOnly has none of predict, decision_function, score_samples or transform"),
-        (FeatureAgglomeration(), r"2 labels for 1000 signatures: it clusters something else than rows"),
+        (FeatureAgglomeration(), r"2 labels for 1000 signatures: it clusters something other than rows"),
         (LocalOutlierFactor(), r"LocalOutlierFactor\(novelty=True\)"),
         (SVC(kernel="precomputed"), r"precomputed matrix of pairs, but signatures are points"),
         (SpectralClustering(affinity="precomputed"), r"kernel of Compressor"),

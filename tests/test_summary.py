@@ -254,11 +254,24 @@ def test_noise_is_the_last_row_and_all_rows_add_up():
 
 def test_a_range_that_leaves_out_what_stands_out_is_not_said_to_stand_out():
     six = make_blobs(2000, centers=6, n_features=10, random_state=1)[0]
-    words = {
-        wish: verdict_in_words(DC2Clustering(wish, random_state=0).fit(six)) for wish in ((2, 30), (8, 12))
-    }
+    words = {wish: str(DC2Clustering(wish, random_state=0).fit(six).verdict_) for wish in ((2, 30), (8, 12))}
     assert words[2, 30] == "Of the numbers asked for: 6 clusters stand out."
     assert "do not stand out" in words[8, 12]
+
+
+def test_of_a_layer_it_is_said_that_it_was_asked_for():
+    corners = np.array([[0, 0], [1, 0], [0, 1]])
+    centers = np.concatenate([15 * corner + 3.6 * corners for corner in corners])
+    nested = make_blobs(1800, centers=centers, random_state=0)[0]
+    model = DC2Clustering(random_state=0).fit(nested)
+    chosen, words = model.n_clusters_, str(model.verdict_)
+    other = next(i for i, layer in enumerate(model.layers_) if layer.max() + 1 != chosen)
+    model.recluster(layer=other)
+    assert str(model.verdict_) == words
+    assert (
+        verdict_in_words(model)
+        == f"{model.n_clusters_} clusters, the layer asked for. Of all numbers: {words}"
+    )
 
 
 def test_more_clusters_than_signatures_are_refused_in_these_words():

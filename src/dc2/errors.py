@@ -22,7 +22,7 @@ class InputError(ValueError):
 
 
 class MissingValuesError(InputError):
-    """Data with blanks where every value must be there."""
+    """Data with missing values where none may be missing."""
 
 
 class InputTypeError(TypeError):

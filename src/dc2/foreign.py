@@ -1,6 +1,6 @@
-"""Collections of other libraries that are worked on where they live: who makes sources of them.
+"""Collections of other libraries that are processed where they live, and the functions that make sources of them.
 
-`dc2.as_source` looks here, and whoever stands above the engines enters what he knows; so sources need not know engines.
+The engines register here what they can open, and `dc2.as_source` looks it up; so sources need not know engines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def register(library: str, make: Callable[..., Any]) -> None:
-    """Say who makes sources of the collections of a library.
+    """Register the function that makes sources of a library's collections.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def register(library: str, make: Callable[..., Any]) -> None:
 
 
 def maker_for(data: Any) -> Callable[..., Any] | None:
-    """Return who makes a source of data, or None where it is of no such library.
+    """Return the function that makes a source of this data, or None if its library is not registered.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`load`: a fitted model from its file. It stands above the rooms whose classes a file may hold."""
+"""`load`: a fitted model from its file. It sits above the packages whose classes a file may hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters: checks that say the name, the value given, and what would do; and which values can be written down."""
+"""Parameters: checks whose messages give the name, the value and what is allowed; values that can be written."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -20,8 +20,8 @@ __all__ = [
     "is_plain",
 ]
 
-# Whatever is beyond these is a slip of the hand, which would run for ever or fail in words of others.
-MOST_STEPS = 1000  # of sharpening or refinement: nothing changes any more long before
+# Anything beyond these is surely a slip, and would run for ever or fail with another library's message.
+MOST_STEPS = 1000  # of sharpening or refinement; by then nothing has changed for a long time
 MOST_DIRECTIONS = 1_000_000  # candidates of a split, trees of a forest
 MOST_SIGNATURES = 2**31 - 1  # they are numbered by 32 bits
 MOST_THREADS = 10_000

@@ -16,9 +16,9 @@ _OPTIONAL = ("pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "dask
 
 
 def show_versions() -> None:
-    """Print the versions and the machine that a report of a problem should name.
+    """Print what a bug report should say about versions and the machine.
 
-    It says first which core does the work, native or the slower NumPy one, and why.
+    The first lines say which core does the work, native or the slower NumPy one, and why.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def _dc2(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """What can be asked of dc2 itself."""
+    """The options of dc2 itself."""
 
 
 for _command in (

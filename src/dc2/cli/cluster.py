@@ -13,7 +13,7 @@ __all__ = ["ClusterOptions", "cluster"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """What can be said to ``dc2 cluster``."""
+    """The options of ``dc2 cluster``."""
 
     data: options.Data
     clusters: Annotated[
@@ -125,7 +125,7 @@ class ClusterOptions:
 def cluster(wanted: ClusterOptions) -> None:
     """Cluster the rows of files, of any size.
 
-    Words, dates and blanks are prepared, and it is said how; numbers without blanks are only scaled.
+    A table with words, dates or blanks is prepared first, and the summary says how; plain numbers are only scaled.
 
     Example: dc2 cluster sales.parquet -k 5 -o labels.parquet --id customer --report report.html
     """

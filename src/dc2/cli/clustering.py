@@ -78,7 +78,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
         try:
             return configured(wanted, progress, None).fit(source.as_numbers())
         except MissingValuesError:
-            pass  # which only who reads the rows can know
+            pass  # which shows only when the rows are read
     if wanted.scale not in (None, Scale.none):
         raise typer.BadParameter(
             f"--scale {wanted.scale.value} is for numbers, but the table has words or blanks, and preparing it scales "
@@ -107,7 +107,7 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: TablePrepare
 
 
 def save(clusterer: DC2Clustering, path: Path | None) -> None:
-    """Save the model, if it is wanted: before the labels, so that it is there whatever becomes of them."""
+    """Save the model, if it is wanted, before the labels are written: it is kept even if they cannot be."""
     if path is not None:
         with writing(path):
             clusterer.save(path)
@@ -118,7 +118,7 @@ def labelled(
 ) -> ClusterSizes:
     """Write the labels, if they are wanted, and return the rows of each cluster.
 
-    Where labels cannot be written the fit is not lost: a model of it is there, or is saved now.
+    If the labels cannot be written the fit is not lost: its model has been saved, or is saved now.
     """
     if "labels" not in files:
         return cluster_weights(clusterer)

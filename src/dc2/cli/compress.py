@@ -13,7 +13,7 @@ __all__ = ["CompressOptions", "compress"]
 
 @dataclass(frozen=True, kw_only=True)
 class CompressOptions:
-    """What can be said to ``dc2 compress``."""
+    """The options of ``dc2 compress``."""
 
     data: options.Data
     output: Annotated[

@@ -23,7 +23,7 @@ from dc2.sources import Source
 
 __all__ = ["run"]
 
-# Names that columns of people's data hardly have.
+# Names that columns of real data hardly ever have.
 WEIGHT_COLUMN, SPREAD_COLUMN = "dc2_weight", "dc2_spread"
 
 
@@ -49,7 +49,7 @@ def run(wanted: CompressOptions) -> None:
 
 
 def column_names(source: Source) -> Sequence[str]:
-    """Return the names of the columns to be written, if they leave room for ours."""
+    """Return the names of the columns to write, or raise if one of them is a name that we need."""
     names = source.feature_names or [f"x{index}" for index in range(source.n_features)]
     for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
         if name in names:

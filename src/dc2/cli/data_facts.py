@@ -24,7 +24,7 @@ def data_facts(paths: Sequence[str], csv: CsvOptions | None = None) -> dict[str,
         other = sorted(set(found) ^ set(columns))
         if other:
             raise CommandError(
-                f"{file.path!r} has not the columns of {files[0].path!r}: {listed(other)} is only in one of them. "
+                f"{file.path!r} and {files[0].path!r} have different columns: {listed(other)} is only in one of them. "
                 "Look at them one at a time, and choose columns that both have with --columns."
             )
         n_rows = None if rows is None or n_rows is None else n_rows + rows

@@ -89,7 +89,7 @@ def _on_termination() -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals are another's business
+    except ValueError:  # only the main thread may handle signals
         yield
         return
     try:

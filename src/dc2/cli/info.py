@@ -16,7 +16,7 @@ SHOWN = 40
 
 @dataclass(frozen=True, kw_only=True)
 class InfoOptions:
-    """What can be said to ``dc2 info``."""
+    """The options of ``dc2 info``."""
 
     paths: Annotated[
         list[str],

@@ -58,7 +58,7 @@ class Scale(StrEnum):
 
 
 def scale_of_numbers(given: Scale | None) -> str | None:
-    """Return how numbers are scaled, which is by standard if nobody says."""
+    """Return how numbers are scaled: standard, unless another way is asked for."""
     return (Scale.standard if given is None else given).parameter
 
 
@@ -134,7 +134,7 @@ Drop = Annotated[
 RowIds = Annotated[
     list[str],
     typer.Option(
-        "--id", metavar="NAMES", help="Columns to write beside the labels; they are not clustered by."
+        "--id", metavar="NAMES", help="Columns to write beside the labels; they are not used for clustering."
     ),
 ]
 Weight = Annotated[

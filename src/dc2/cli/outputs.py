@@ -51,7 +51,7 @@ def check_outputs(
 
 
 def check_labels(path: Path | None, rows: Rows, source: Source, label_column: str) -> None:
-    """Raise if the labels of a source, with ids beside them, cannot be written as the file's name asks for."""
+    """Raise if the labels of a source, with ids beside them, cannot be written to this kind of file."""
     if path is None:
         return
     check_output_path(path)
@@ -67,7 +67,7 @@ def check_labels(path: Path | None, rows: Rows, source: Source, label_column: st
 
 
 def check_names(model: Path | None, source: Source) -> None:
-    """Raise if a model is to be saved, but a column has a name that no model file holds."""
+    """Raise if a model is to be saved but the name of a column cannot be stored in a model file."""
     names = [name for name in source.feature_names or () if has_control_characters(name)]
     if model is not None and names:
         raise CommandError(

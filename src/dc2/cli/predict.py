@@ -10,7 +10,7 @@ __all__ = ["PredictOptions", "predict"]
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
-    """What can be said to ``dc2 predict``."""
+    """The options of ``dc2 predict``."""
 
     model: options.ModelFile
     data: options.Data

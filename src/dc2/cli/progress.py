@@ -1,4 +1,4 @@
-"""The stages as bars on a terminal; nothing where no terminal is."""
+"""The stages as bars on a terminal; nothing where there is no terminal."""
 
 import sys
 from collections.abc import Iterator

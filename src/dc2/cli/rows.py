@@ -37,7 +37,7 @@ class ColumnChoice:
 
     @classmethod
     def of(cls, wanted: Any) -> ColumnChoice:
-        """Return the choice that the options of a command make; what a command does not ask for is empty."""
+        """Return the choice that a command's options make; an option that a command does not have counts as empty."""
         columns, drop, ids = (
             split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns")
         )
@@ -143,7 +143,7 @@ class Rows:
         return self._open(self._data, columns=list(feature_names), extra=self.ids)
 
     def first_ids(self, fitted: Source) -> Any:
-        """Return the ids of the first few rows, in the types in which all will come."""
+        """Return the ids of the first few rows, with the types that all of them will have."""
         first = as_table(self._data, columns=fitted.feature_names, extra=self.ids, csv=self._csv)
         return None if first is None else next((block.extra for block in first.blocks(1)), None)
 

@@ -16,7 +16,7 @@ from dc2.cli.summary import size_in_words
 __all__ = ["with_standard_input"]
 
 MOST_BYTES = 64 * 2**30
-SPARE_BYTES = 2**28  # of the disk, for whoever else needs it
+SPARE_BYTES = 2**28  # of the disk is left free for others
 CHUNK_BYTES = 2**22
 # How files of each kind begin; what begins otherwise is CSV.
 BEGINNINGS = {
@@ -31,7 +31,7 @@ BEGINNINGS = {
 
 @contextmanager
 def with_standard_input(data: Sequence[str]) -> Iterator[list[str]]:
-    """Give the files to read, with a copy of standard input in the place of ``-``; it is gone afterwards."""
+    """Give the files to read, with a copy of standard input in place of ``-``; the copy is deleted afterwards."""
     if "-" not in data:
         yield list(data)
         return

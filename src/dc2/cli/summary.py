@@ -111,7 +111,7 @@ def print_json(summary: Mapping[str, Any]) -> None:
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print lines with rich markup, which is left out where no terminal is; long lines are not broken."""
+    """Print lines with rich markup, which is left out where there is no terminal; long lines are not broken."""
     console = Console(highlight=False)
     for line in lines:
         console.print(line, soft_wrap=True)
@@ -151,7 +151,7 @@ def fact_lines(facts: Mapping[str, str]) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """Return a text that is neither markup nor steers the terminal, whatever it holds."""
+    """Return a text in which nothing is read as markup or as a command to the terminal."""
     return escape(printable(text))
 
 

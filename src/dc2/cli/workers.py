@@ -21,11 +21,11 @@ def check_engine(engine: Engine, scheduler: str | None) -> None:
 
 @contextmanager
 def workers(engine: Engine, scheduler: str | None, jobs: int | None) -> Iterator[None]:
-    """Connect to the cluster at an address, or start one of processes on this machine, for as long as it lasts."""
+    """Connect to the Dask cluster at an address, or start one on this machine, until the block ends."""
     if engine is not Engine.dask:
         yield
         return
-    import distributed  # which the reader of the files has asked for already
+    import distributed  # installed, or the files could not have been opened
 
     with ExitStack() as stack:
         if scheduler is None:

@@ -89,12 +89,12 @@ class SignatureClusterer(
         return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
-        """Cluster rows and return the cluster of each: ``labels_``, or for rows that are not in memory `predict`."""
+        """Cluster rows and return the cluster of each: ``labels_``, or `predict` for rows not in memory."""
         self.fit(X, sample_weight=sample_weight)
         return self.predict(X) if self._record.ids is None else self.labels_
 
     def fit_signatures(self, signatures: Signatures) -> Self:
-        """Conquer signatures that were compressed elsewhere; `predict` then labels rows by the signature nearest.
+        """Conquer signatures that were compressed elsewhere; `predict` then labels rows by their nearest signature.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class SignatureClusterer(
         return self._keep(record)
 
     def _keep(self, record: ClusterRecord) -> Self:
-        """Take a finished record over, and say so where there are fewer clusters in it than were wanted."""
+        """Take over a finished record, and warn if it has fewer clusters than were asked for."""
         found, wanted = record.conquest.n_clusters, record.conquest.wanted
         if found < wanted:
             warnings.warn(
@@ -166,8 +166,8 @@ class SignatureClusterer(
         X : data frame, path, list of paths, glob, ... as in `fit`
             The rows. Columns with names are found by name.
         path : path
-            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears when it is complete, in place of
-            one that may be there. It must not be one of the files that are read.
+            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears only when it is complete, and replaces
+            an older one. It must not be one of the files that are read.
         id_columns : str or list of str, optional
             Columns of the data to write beside the labels.
         column : str, default="label"
@@ -207,7 +207,7 @@ class SignatureClusterer(
         return engine_for(source, RunOptions.of(self)).map(label, source, stage="populate")
 
     def _labels_of(self, source: Source) -> Callable[[Block], NDArray[np.int32]]:
-        """Return what labels the rows of a block."""
+        """Return the function that labels the rows of a block."""
         record = self._record
         lookup = Lookup(record.router, record.of_id(record.signature_labels), source.feature_names)
         if record.outliers is None or record.outliers.threshold is None:
@@ -215,7 +215,7 @@ class SignatureClusterer(
         return LabelsWithNoise(lookup, self._scores_of(record.outliers), record.outliers)
 
     def _scores_of(self, outliers: Outliers) -> OutlierScores:
-        """Return what scores the rows of a block."""
+        """Return the function that scores the rows of a block."""
         record = self._record
         return outlier_scores_of(
             near(record.router, usable_threads(self.n_jobs)),
@@ -307,7 +307,7 @@ class SignatureClusterer(
         return self._once("stability", lambda: stability_of(self._plan(), record))
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is as long as the rows stays behind: a pickled model is small, whatever it was fitted on.
+        # Anything as long as the rows is left out: a pickled model is small however many rows it was fitted on.
         state = dict(super().__getstate__())  # a copy: this one is the object's own
         state.pop("_found_later", None)
         if "_record" in state:
@@ -323,11 +323,11 @@ class SignatureClusterer(
 
 
 def _say_what_does_not_show(record: ClusterRecord) -> None:
-    """Warn where a number of clusters that was given does not show in the data."""
+    """Warn if the number of clusters that was asked for does not show in the data."""
     found, k = record.conquest.communities, record.conquest.n_clusters
     if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
         return
-    if k > 1 and not found.verdict.shows(k):
+    if k > 1 and not found.verdict.shows:
         warnings.warn(
             f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
             "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "

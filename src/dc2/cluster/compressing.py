@@ -1,4 +1,4 @@
-"""How a clusterer compresses rows: by a `Compressor` of the user's, or its own."""
+"""How a clusterer compresses rows: with the user's `Compressor`, or with its own."""
 
 from __future__ import annotations
 

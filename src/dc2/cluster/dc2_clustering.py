@@ -262,7 +262,7 @@ class DC2Clustering(SignatureClusterer):
             return record.scores
         if record.rows is None:
             raise AttributeError(
-                "outlier_scores_ is there for rows in memory only, and not in saved or pickled models. Use "
+                "outlier_scores_ is kept for rows in memory only, and not in saved or pickled models. Use "
                 "outlier_scores(X)."
             )
         return self._once("outlier_scores", self._scores_of_rows)
@@ -280,7 +280,7 @@ class DC2Clustering(SignatureClusterer):
         """The outlier score above which a row is noise."""
         outliers = self._fitted().outliers
         if outliers is None or outliers.threshold is None:
-            raise AttributeError("noise_threshold_ is there only with noise above 0.")
+            raise AttributeError("noise_threshold_ exists only with noise above 0.")
         return outliers.threshold
 
     def recluster(

@@ -30,7 +30,7 @@ from dc2.kernels.nodes import NearRows, Nodes, nodes_at
 from dc2.kernels.similarity import SimilarityRecipe
 from dc2.random import seed_sequence
 from dc2.sources import Source
-from dc2.tables.opening import OpenedRows, Preparation
+from dc2.tables.opening import Preparation
 
 __all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "stability_of", "with_layer"]
 
@@ -70,40 +70,36 @@ class ClusterPlan:
     preparation: Preparation = field(default_factory=Preparation)
 
     def conqueror_of(self, similarity: Any) -> Any:
-        """Return who conquers a similarity: communities a sparse one, eigenvectors a dense one."""
+        """Return the conqueror of a similarity: communities for a sparse one, eigenvectors for a dense one."""
         return CommunityConqueror() if similarity.sparse else self.conqueror
 
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
-    opened = None
-    try:
-        opened = plan.preparation.opened(X, sample_weight, plan.owner)
-        return _fit_opened(plan, opened)
-    except MissingValuesError:
-        # Only who reads all rows knows that none is blank; blanks show before anything is conquered.
-        taken_as_it_is = opened is None or opened.preparer is None
-        prepared = plan.preparation.with_blanks(X, sample_weight) if taken_as_it_is else None
-        if prepared is None:
-            raise
-        return _fit_opened(plan, prepared)
-
-
-def _fit_opened(plan: ClusterPlan, opened: OpenedRows) -> ClusterRecord:
-    source = opened.source
-    _check_enough(source.n_rows, plan.wish)
-    compress_seeds, *conquer_seeds = _spawned(plan.seeds)
+    compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
 
-    clock.enter("divide")
-    engine = engine_for(source, replace(plan.options, verbose=clock))
-    compression = plan.compress(source, engine, compress_seeds, threads)
-    _check_enough(compression.n_rows, plan.wish)
+    opened = None
+    try:
+        opened = plan.preparation.opened(X, sample_weight, plan.owner)
+        engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
+    except MissingValuesError:
+        # Blanks that the types of columns do not show are found while rows are read.
+        taken_as_it_is = opened is None or opened.preparer is None
+        opened = plan.preparation.with_blanks(X, sample_weight) if taken_as_it_is else None
+        if opened is None:
+            raise
+        engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
+    source = opened.source
 
     clock.enter("conquer")
     nodes = _nodes_of(compression, threads)
-    similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    similarity = plan.similarity.build(
+        nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=plan.options.n_jobs
+    )
+    conqueror = plan.conqueror_of(similarity)
+    conquest = conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, plan.options.n_jobs)
 
     outliers, scores = None, None
     if plan.noise is not None:
@@ -138,16 +134,20 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
             f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
             "fit the rows."
         )
-    compress_seeds, *conquer_seeds = _spawned(plan.seeds)
+    compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
 
     def near_signatures(few: int) -> NearRows:
-        """Take each signature for a row of its weight."""
+        """Treat each signature as a row of its weight."""
         ids = signature_of_id[router.nearest_few(signatures.points, few)[0]]
         return NearRows(ids, signatures.weights)
 
     nodes = nodes_at(signatures.points, signatures.weights, near_signatures, are_rows=True)
-    similarity, conquest = _conquered(plan, nodes, *conquer_seeds)
+    similarity = plan.similarity.build(
+        nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=plan.options.n_jobs
+    )
+    conqueror = plan.conqueror_of(similarity)
+    conquest = conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, plan.options.n_jobs)
     outliers = None
     if plan.noise is not None:
         weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
@@ -169,14 +169,14 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
 def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
     """Return another record of the same fit, its signatures conquered anew; no rows are needed."""
-    _check_enough_signatures(len(record.signatures), wish)
+    if wish != record.wish:  # what the rows were fitted with is taken again, with the same warning
+        _check_enough_signatures(len(record.signatures), wish)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
-    conqueror, before = plan.conqueror_of(similarity), record.conquest.communities
-    if before is None:
-        conquest = conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
-    else:
-        conquest = conqueror.reconquer(before, similarity, nodes, wish, assign_seeds, plan.options.n_jobs)
+    conqueror = plan.conqueror_of(similarity)
+    conquest = conqueror.conquer(
+        similarity, nodes, wish, assign_seeds, plan.options.n_jobs, before=record.conquest
+    )
     return replace(record, similarity=similarity, wish=wish, conquest=conquest)
 
 
@@ -191,19 +191,22 @@ def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
 
 
 def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
-    """Return another record of the same fit, with one of its layers for clusters."""
+    """Return another record of the same fit, whose clusters are one of its layers."""
     assert record.conquest.communities is not None
     chosen = choose_layer(record.conquest.communities, layer)
     return replace(record, conquest=Conquest(chosen.labels, chosen.n_clusters, communities=chosen))
 
 
-def _conquered(
-    plan: ClusterPlan, nodes: Nodes, kernel_seeds: SeedSequence, assign_seeds: SeedSequence
-) -> tuple[Any, Conquest]:
-    n_jobs = plan.options.n_jobs
-    similarity = plan.similarity.build(nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=n_jobs)
-    conqueror = plan.conqueror_of(similarity)
-    return similarity, conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, n_jobs)
+def _compressed(
+    plan: ClusterPlan, source: Source, seeds: SeedSequence, clock: StageClock
+) -> tuple[Engine, Compression]:
+    _check_enough(source.n_rows, plan.wish)
+    clock.enter("divide")
+    engine = engine_for(source, replace(plan.options, verbose=clock))
+    fresh = seed_sequence(seeds)  # a second try draws what the first one did
+    compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs))
+    _check_enough(compression.n_rows, plan.wish)
+    return engine, compression
 
 
 def _nodes_of(compression: Compression, n_threads: int) -> Nodes:
@@ -222,7 +225,7 @@ def _no_rows(few: int) -> NearRows:
 
 
 def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
-    """Return the seeds of compression, similarity and assignment; of equal sequences always the same."""
+    """Return the seeds of compression, similarity and assignment; equal sequences give equal seeds."""
     return seed_sequence(seeds).spawn(3)
 
 

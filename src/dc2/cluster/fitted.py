@@ -163,7 +163,7 @@ class FittedAttributes:
 
     @property
     def verdict_(self) -> Verdict:
-        """What speaks for this number of clusters, and for the next best."""
+        """What speaks for this number of clusters, and for the next best; ``str`` makes a sentence of it."""
         return self._communities("verdict_").verdict
 
     @property
@@ -191,5 +191,5 @@ class FittedAttributes:
 def _there(value: Value | None, name: str, when: str) -> Value:
     """Return a fitted attribute, or say when there is one."""
     if value is None:
-        raise AttributeError(f"{name} is there only {when}.")
+        raise AttributeError(f"{name} exists only {when}.")
     return value

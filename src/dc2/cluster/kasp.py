@@ -35,8 +35,8 @@ class CentreRouter:
     """Sends a row to the nearest of all centres."""
 
     centres: NDArray[Any]
-    scaling: Scaling | None = None  # of values whose squares are no numbers
-    shortlist: bool = True  # it needs none: it looks at all centres
+    scaling: Scaling | None = None  # divides values whose squares would overflow
+    shortlist: bool = True  # not needed: all centres are compared
 
     def in_words(self) -> str:
         """Say what divides the rows."""
@@ -68,7 +68,7 @@ class CentreRouter:
     def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
         X = X.astype(self.centres.dtype, copy=False)
         X = X if self.scaling is None else self.scaling.apply(X)
-        # Rows may be so far off that their squares are no numbers; where all centres are on one side, less far will do.
+        # Squares of very distant rows would overflow; beyond all centres a smaller distance gives the same order.
         largest = np.finfo(X.dtype).max ** 0.5 / (8 * X.shape[1])
         clipped: NDArray[Any] = np.clip(X, -largest, largest)
         return clipped

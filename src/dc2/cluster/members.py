@@ -17,9 +17,9 @@ TRIED = 8  # sampled rows of each signature, of which the nearest is taken
 
 
 def member_rows(compression: Compression, similarity: Any, n_threads: int = 1) -> NDArray[Any]:
-    """Return a row of each signature as it was clustered: of a few sampled ones that nearest to it.
+    """Return a row of each signature as it was clustered: the nearest to it of a few sampled ones.
 
-    A signature that no sampled row belongs to stands for itself, and so do signatures that are rows.
+    A signature without sampled rows is returned itself, and so are signatures that are rows.
     """
     points, sample = compression.signatures.points, compression.sample
     if sample is None:

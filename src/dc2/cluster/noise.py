@@ -26,9 +26,9 @@ class NoisePlan:
     Attributes
     ----------
     share : Fraction
-        Of the rows, by weight; the decimal that was written.
+        Of the rows, by weight; exactly the decimal that was written.
     min_cluster_share : float
-        Clusters of a smaller share of the weight are noise besides.
+        Clusters with a smaller share of the weight are noise too.
     """
 
     share: Fraction
@@ -47,7 +47,7 @@ class NoisePlan:
         return cls(_share("noise", noise), least)
 
     def most(self, weight: float) -> float:
-        """Return the weight that noise may have among rows of a weight: the largest number not above the share."""
+        """Return the most that noise may weigh among rows of this weight: the largest float up to the share."""
         exact = self.share * Fraction(weight)
         nearest = float(exact)
         return nearest if Fraction(nearest) <= exact else float(np.nextafter(nearest, 0.0))

@@ -30,7 +30,7 @@ def outliers_of(
 ) -> tuple[Outliers, NDArray[np.float64] | None]:
     """Return what is known of outliers and, where noise is asked for, the scores of rows that lie in memory.
 
-    Rows elsewhere are read again only where a sample cannot tell all.
+    Rows that are not in memory are read again only where the sample cannot decide.
     """
     signatures = compression.signatures
     scores_of = outlier_scores_of(near(compression.router, n_threads), signatures.weights, signatures.spread)
@@ -53,7 +53,7 @@ def outliers_of(
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores of rows, and of how many others it is known that they are noise.
+    """Scores of some rows, and the weight of all others, which are known to score higher or lower.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class _Scored:
         return 0.0 if self.above is None else float(self.above.sum())
 
     def noise_weights(self, threshold: float, most: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weight of noise, for each number that the router gives, of which no more is there than `most`."""
+        """Return the weight of noise at each number that the router gives; `most` is the weight of all rows there."""
         noise = self.scores > threshold
         weights = _added_up(self.ids[noise], self.weights[noise], len(most))
         # What is added up in another order may differ in its last bit.
@@ -121,7 +121,7 @@ def _threshold(plan: NoisePlan, rows: _Scored) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Tally:
-    """What a pass tells: the weight in each cell of scores and, of the rows in a bracket, all that matters."""
+    """What one pass finds: the weight in each cell of scores and, for the rows in the bracket, all that matters."""
 
     cells: NDArray[np.float64]
     above: NDArray[np.float64]
@@ -162,7 +162,7 @@ def _added(parts: Sequence[_Tally]) -> _Tally:
 def _rows_near_threshold(
     plan: NoisePlan, source: Source, engine: Engine, compression: Compression, scores_of: OutlierScores
 ) -> _Scored:
-    """Return the rows among whose scores the threshold is: one pass, and one more where the sample misled."""
+    """Return rows whose scores enclose the threshold: one pass, and a second one if the sample misled."""
     assert compression.sample is not None
     scores, shares = _sorted_scores(scores_of, compression.sample)
     edges = np.unique(scores[np.linspace(0, len(scores) - 1, CELLS).astype(np.intp)])
@@ -190,7 +190,7 @@ def _sorted_scores(
 
 
 def _bracket(scores: NDArray[np.float64], shares: NDArray[np.float64], share: float) -> tuple[float, float]:
-    """Return two scores between which the threshold is, almost surely, by the sorted scores of a sample."""
+    """Return two scores that almost surely enclose the threshold, going by the sorted scores of a sample."""
     heaviest, alike = float(shares.max()), float(shares @ shares)
     margin = MARGIN * np.sqrt(share * (1.0 - share) * alike) + 2.0 * heaviest
     reached = np.cumsum(shares)
@@ -201,7 +201,7 @@ def _bracket(scores: NDArray[np.float64], shares: NDArray[np.float64], share: fl
 
 
 def _cell(edges: NDArray[np.float64], cells: NDArray[np.float64], most: float) -> tuple[float, float]:
-    """Return the ends of the cell that the threshold is in: the last, from above, with too much above its low end."""
+    """Return the ends of the cell that holds the threshold: the highest with too much weight above its low end."""
     reached = np.cumsum(cells[::-1])[::-1]
     cell = int(np.flatnonzero(reached > most)[-1])
     ends = [BELOW_ALL, *edges.tolist(), ABOVE_ALL]

@@ -55,7 +55,7 @@ class ClusterRecord:
     scores : ndarray of shape (n_rows,), float64, or None
         The outlier score of each row, where rows are in memory and some are noise. It is not saved.
     rows : Source or None
-        The rows, where they are in memory: scores that nobody needed so far may be asked for. It is not saved.
+        The rows, where they are in memory: outlier scores may be asked for later. It is not saved.
     members : ndarray of shape (n_signatures, n_features) or None
         A row of each signature, as it was clustered, where rows were seen. It is not saved: files hold averages.
     """
@@ -108,11 +108,11 @@ class ClusterRecord:
             raise InputError("the parts of a ClusterRecord do not fit together.")
 
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
-        """Return something that is known of each signature for each number that the router gives."""
+        """Return values of signatures, rearranged so that the router's numbers index them."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
 
     def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return rows as they were clustered in the units of the data, as far as that can be."""
+        """Return rows, given as they were clustered, in the units of the data, as far as possible."""
         if self.preparer is not None:
             _, values = self.preparer.in_units(rows)
             return values
@@ -120,7 +120,7 @@ class ClusterRecord:
         return rows if scaling is None else np.asarray(scaling.undo(rows))
 
     def without_rows(self) -> ClusterRecord:
-        """Return the same without rows and what is as long: a saved model is small, whatever it was fitted on."""
+        """Return the same without anything as long as the rows: a saved model is small, whatever it was fitted on."""
         return replace(self, ids=None, scores=None, rows=None, members=None)
 
     def _holds(self, noise: NDArray[np.float64]) -> bool:

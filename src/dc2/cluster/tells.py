@@ -1,4 +1,4 @@
-"""What a fitted clusterer tells of its clusters: a summary, typical rows, a map, a report, itself in a notebook."""
+"""What a fitted clusterer tells of its clusters: a summary, typical rows, a map, a report, a notebook view."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class TellsOfClusters:
               deviations: "very high temperature (+1.8)".
             - ``typical``: its row of ``representatives_``, in these columns.
 
-            Of the kind that `set_output` chose; else that the model was fitted on; else pandas, polars or pyarrow,
-            whichever is installed; without any of these a list of records.
+            Its kind is the one that `set_output` chose; else the one that the model was fitted on; else pandas, polars
+            or pyarrow, whichever is installed. Without any of these it is a list of records.
 
         Examples
         --------
@@ -75,11 +75,11 @@ class TellsOfClusters:
 
     @property
     def representatives_(self) -> NDArray[np.float64]:
-        """A typical row of each cluster, that nearest to its middle: ``(n_clusters_, n_features)``.
+        """A typical row of each cluster, the one nearest to its middle: ``(n_clusters_, n_features)``.
 
-        A real row, not a mean: one of the rows that the fit kept, at most one for each signature; where columns were
-        scaled, to rounding. Saved and pickled models hold no rows of compressed data, and there it is the signature
-        nearest to the middle, the mean of a few rows that are alike.
+        A real row, not a mean: one of those that the fit kept, at most one for each signature; exact but for rounding
+        where columns were scaled. Saved and pickled models hold no rows of compressed data, and there it is the
+        signature nearest to the middle, the mean of a few rows that are alike.
         """
         from dc2.facts.representatives import representatives
 
@@ -98,7 +98,7 @@ class TellsOfClusters:
         Parameters
         ----------
         X : array-like, data frame, path, ... as in `fit`, optional
-            The rows. None takes those that the model holds: one for each signature.
+            The rows. None takes the rows that the model holds: one for each signature.
         n_rows : int, default=10_000
             How many rows to place. Of more, those with the smallest hash of their number are taken: the same each
             time.
@@ -199,7 +199,7 @@ class TellsOfClusters:
         return self._once("facts", lambda: Facts.of(self))
 
     def _once(self, name: str, find: Callable[[], Value]) -> Value:
-        """Return what was found from this record before, or find it; another record starts with nothing."""
+        """Return what was computed from this record before, or compute it; a new record starts with nothing."""
         record = self._fitted()
         of_record, found = self.__dict__.get("_found_later", (None, {}))
         if of_record is not record:

@@ -19,10 +19,11 @@ from dc2.communities.strays import community_ties
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
-# Resamples of a cloud agree to about this much on how to cut it.
-CHANCE = 0.75
+# Resamples of a flat cloud agree to about this much on how to cut it. The more dimensions, the more ways there are to
+# cut, and the less they agree: it falls with this power of the dimension.
+CHANCE, FALL = 0.75, 0.4
 # What agreement and valleys must come to together.
-LEAST_EVIDENCE = 0.3
+LEAST_EVIDENCE = 0.4
 # A cloud of d dimensions has plateaus of about (1 + 1/d)/k: at most 2/k.
 CLOUD = 2.0
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
@@ -138,7 +139,7 @@ class Evidence:
     def valleys(self, place: int) -> tuple[float, float]:
         """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
-            depths, crossing = self._valleys.of_partition(self._nodes.graph, self._profile.partitions[place])
+            depths, crossing = self._valleys.of_partition(self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
             self.crossings[place] = crossing
         return float(self.depths[place]), float(self.crossings[place])
@@ -180,10 +181,13 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [
-                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
-            ]
-            self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
+            parts = nodes.search.parts
+
+            def resample(number: int) -> Search:
+                return Search.of(resampled(nodes.graph, nodes.seed + number), parts, nodes.seed)
+
+            with ThreadPoolExecutor(nodes.n_threads) as pool:
+                self._resampled = list(pool.map(resample, range(1, resamples(nodes.graph.n_nodes) + 1)))
         return self._resampled
 
 
@@ -232,7 +236,8 @@ def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimens
     Widths are taken in terms of what a cloud shows; beyond a few times of that it makes no difference how wide a
     plateau is.
     """
-    beyond_chance = min(max((agrees - CHANCE) / (1 - CHANCE), 0.0), 1.0)
+    by_chance = CHANCE * math.pow(2 / max(dimension, 2.0), FALL)
+    beyond_chance = min(max((agrees - by_chance) / (1 - by_chance), 0.0), 1.0)
     kept = max(1 - crossing / MOST_CROSSING, 0.0)
     told = max(1 - 1 / dimension, 0.0)
     evidence = max(min(beyond_chance * kept * told + depth, 1.0) - LEAST_EVIDENCE, 0.0)

@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
 from dc2.communities.exact import exactly, merged
-from dc2.communities.graph import TieGraph
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
-from dc2.communities.result import CommunityResult, Verdict
+from dc2.communities.result import CommunityResult
 from dc2.communities.valleys import crossing_ties
+from dc2.communities.verdict import Verdict
 from dc2.communities.wish import Wish
 
 LAYER_AGREEMENT = 0.9
 
 
-def conquer_ties(
-    graph: TieGraph,
-    points: NDArray[Any],
-    masses: NDArray[np.float64],
-    wish: Wish,
-    seed: int,
-    n_threads: int = 1,
-) -> CommunityResult:
+def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None) -> CommunityResult:
     """Find the clusters of a tie graph.
 
     Parameters
     ----------
-    graph : TieGraph
-    points : ndarray of shape (n_nodes, n_columns)
-        Where the nodes are.
-    masses : ndarray of shape (n_nodes,)
-        What each node weighs: how often its row is repeated, or how many rows it stands for.
+    nodes : Nodes
+        The graph, and what is known of its nodes.
     wish : Wish
         How many clusters are asked for.
-    seed : int
-    n_threads : int, default=1
-        The answer is the same for any number.
+    before : CommunityResult, optional
+        An earlier answer for the same nodes; what it found is not looked for again.
 
     Returns
     -------
@@ -53,19 +42,29 @@ def conquer_ties(
     >>> from dc2.communities.graph import tie_graph
     >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + np.linspace(0, 1, 60)[:, None]
     >>> near = np.argsort(np.abs(rows - rows.T), axis=1, kind="stable")[:, :8].astype(np.int32)
-    >>> result = conquer_ties(tie_graph(near, None, 60), rows, np.ones(60), Wish(), seed=0)
+    >>> nodes = Nodes(tie_graph(near, None, 60), rows, np.ones(60), seed=0, n_threads=1)
+    >>> result = conquer_ties(nodes, Wish())
     >>> result.n_clusters
     2
+    >>> conquer_ties(nodes, Wish.exactly(3), before=result).n_clusters
+    3
     """
-    nodes = Nodes(graph, points, np.asarray(masses, dtype=np.float64), seed, n_threads)
-    return _conquered(nodes, wish)
-
-
-def rechoose(result: CommunityResult, nodes: Nodes, wish: Wish) -> CommunityResult:
-    """Choose another number of clusters of the same nodes; what was found before is not found again."""
-    if not result.profile.complete:
-        return _conquered(nodes, wish)
-    return _answer(nodes, result.profile, Evidence(nodes, result.profile, result.resolution_path), wish)
+    n_nodes = nodes.graph.n_nodes
+    low, high = min(wish.low, n_nodes), n_nodes if wish.high is None else min(wish.high, n_nodes)
+    if before is not None and before.profile.complete:
+        profile, path = before.profile, before.resolution_path
+    else:
+        profile, path = profile_around(nodes, low) if wish.exact else make_profile(nodes), None
+    evidence = Evidence(nodes, profile, path)
+    if low == high:
+        return _given(nodes, profile, evidence, low, wish)
+    found = candidates(profile, evidence, Wish(low, high))
+    if not found or (low == 1 and found[0].score < BAR):
+        return _fewest(nodes, profile, evidence, found, low, wish)
+    best = found[0]
+    labels = by_mass(profile.partitions[best.place], nodes.masses)
+    verdict = _verdict(wish, labels, float(profile.resolutions[best.place]), best, found[1:])
+    return _result(nodes, profile, evidence, labels, verdict, found)
 
 
 def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
@@ -73,27 +72,7 @@ def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
-def _conquered(nodes: Nodes, wish: Wish) -> CommunityResult:
-    k = min(wish.low, nodes.graph.n_nodes)
-    profile = profile_around(nodes, k) if wish.exact else make_profile(nodes)
-    return _answer(nodes, profile, Evidence(nodes, profile), wish)
-
-
-def _answer(nodes: Nodes, profile: Profile, evidence: Evidence, wish: Wish) -> CommunityResult:
-    n_nodes = nodes.graph.n_nodes
-    low, high = min(wish.low, n_nodes), n_nodes if wish.high is None else min(wish.high, n_nodes)
-    if low == high:
-        return _given(nodes, profile, evidence, low)
-    found = candidates(profile, evidence, Wish(low, high))
-    if not found or (low == 1 and found[0].score < BAR):
-        return _fewest(nodes, profile, evidence, found, low)
-    best = found[0]
-    labels = by_mass(profile.partitions[best.place], nodes.masses)
-    verdict = _verdict(best, found[1:], float(profile.resolutions[best.place]))
-    return _result(nodes, profile, evidence, labels, verdict, found)
-
-
-def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> CommunityResult:
+def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int, wish: Wish) -> CommunityResult:
     same = [plateau for plateau in plateaus(profile, evidence.below()) if plateau.n_clusters == k]
     if same:
         place = clearest(same[0], evidence)
@@ -104,7 +83,7 @@ def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int) -> Commun
     other = _merged_finer(nodes, profile, k)
     if other is not None and 2 * crossing_ties(nodes.graph, other) < crossing_ties(nodes.graph, labels):
         labels, resolution = other, np.nan
-    verdict = replace(_verdict(None, [], resolution), persistence=same[0].width if same else 0.0)
+    verdict = replace(_verdict(wish, labels, resolution), persistence=same[0].width if same else 0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
 
 
@@ -122,28 +101,26 @@ def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] |
 
 
 def _fewest(
-    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int
+    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int, wish: Wish
 ) -> CommunityResult:
     """Answer with the smallest number allowed, since nothing speaks for another one."""
-    labels, resolution = exactly(nodes, profile, low)
-    runner = found[0] if found else None
-    verdict = Verdict(
-        score=0.0,
-        bar=BAR,
-        runner_up=runner.plateau.n_clusters if runner else 0,
-        runner_up_score=runner.score if runner else 0.0,
-        one_cluster=low == 1,
-        agreement=np.nan,
-        depth=0.0,
-        crossing=0.0,
-        persistence=0.0,
-        resolution=np.nan if resolution is None else resolution,
-    )
+    labels, found_at = exactly(nodes, profile, low)
+    resolution = np.nan if found_at is None else found_at
+    verdict = _verdict(wish, labels, resolution, others=found)
+    verdict = replace(verdict, one_cluster=low == 1, crossing=0.0)
     return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, found)
 
 
-def _verdict(best: Candidate | None, others: list[Candidate], resolution: float) -> Verdict:
+def _verdict(
+    wish: Wish,
+    labels: NDArray[np.int32],
+    resolution: float,
+    best: Candidate | None = None,
+    others: Sequence[Candidate] = (),
+) -> Verdict:
     return Verdict(
+        n_clusters=int(labels.max()) + 1,
+        wish=wish,
         score=best.score if best else 0.0,
         bar=BAR,
         runner_up=others[0].plateau.n_clusters if others else 0,

@@ -8,53 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.profile import Profile
+from dc2.communities.verdict import Verdict
 from dc2.errors import InputError
 from dc2.model_file import saved_record
-
-PERSISTS = 3.0  # times what a cloud of many dimensions shows, in the logarithm of resolutions
-
-
-@saved_record
-@dataclass(frozen=True)
-class Verdict:
-    """Why this number of clusters.
-
-    Attributes
-    ----------
-    score, runner_up_score : float
-        Of the number chosen, and of the next best. 0 where there is none.
-    bar : float
-        What a score must reach for more than one cluster to be found.
-    runner_up : int
-        The next best number of clusters; 0 where there is none.
-    one_cluster : bool
-        Whether one cluster was answered because no number reached the bar.
-    agreement : float
-        Of resampled rows with the partition chosen, 1 where they all lead to it; NaN where it was not looked at.
-    depth : float
-        The mean depth of the valleys around its clusters, between 0 and 1.
-    crossing : float
-        The share of ties that cross between its clusters; 1 is that of chance.
-    persistence : float
-        The width of its plateau, in the logarithm of resolutions; 0 where no resolution gave that number.
-    resolution : float
-        At which it was found; NaN where it was merged from finer clusters.
-    """
-
-    score: float
-    bar: float
-    runner_up: int
-    runner_up_score: float
-    one_cluster: bool
-    agreement: float
-    depth: float
-    crossing: float
-    persistence: float
-    resolution: float
-
-    def shows(self, n_clusters: int) -> bool:
-        """Return whether a number that was given persists for longer than a cloud shows it, which is about 1/k."""
-        return self.persistence * n_clusters > PERSISTS
 
 
 @saved_record

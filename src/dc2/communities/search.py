@@ -21,7 +21,7 @@ __all__ = ["Search", "small_parts"]
 ITERATIONS = 3
 NODES_PER_PART = 20  # of graphs of few nodes, roughly
 FINEST = 128.0
-BELOW = 8.0  # times that a resolution lies below that of parts, to be searched by them
+BELOW = 4.0  # times that a resolution lies below that of parts, to be searched by them
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 

@@ -13,6 +13,7 @@ from dc2.core.pairs import squared_distances_of_pairs
 
 # A main neighbour is one to which a cluster has at least half as many ties as to that to which it has most.
 MAIN_NEIGHBOUR = 0.5
+_PAIRS_COUNTED = 1 << 20
 
 
 def sparsity(
@@ -72,9 +73,29 @@ def _sparsity(
 
 @dataclass(frozen=True)
 class Valleys:
-    """What is needed to look for valleys, made once for a graph."""
+    """What is needed to look for valleys, made once for a graph. Each tie stands here once, not in both directions.
 
-    nodes: NDArray[np.int32]
+    Attributes
+    ----------
+    ends, others : ndarray of shape (n_pairs,), int32
+        The nodes that are tied.
+    ties : ndarray of shape (n_pairs,)
+    closeness : ndarray of shape (n_pairs,)
+        Ties in terms of all that both nodes have.
+    between : ndarray of shape (n_pairs,)
+        How sparse it is between the two nodes.
+    volumes : ndarray of shape (n_nodes,)
+    thread : float
+        See `ties_of_a_thread`.
+    sparsity : ndarray of shape (n_nodes,)
+    dimension : float
+    """
+
+    ends: NDArray[np.int32]
+    others: NDArray[np.int32]
+    ties: NDArray[np.float64]
+    closeness: NDArray[np.float64]
+    between: NDArray[np.float64]
     volumes: NDArray[np.float64]
     thread: float
     sparsity: NDArray[np.float64]
@@ -86,10 +107,17 @@ class Valleys:
     ) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
+        once = nodes < graph.indices
+        ends, others, ties = nodes[once], graph.indices[once], graph.weights[once]
         volumes = np.maximum(graph.volumes(), 1.0)
-        return cls(nodes, volumes, ties_of_a_thread(graph), *sparsity(graph, points, masses, n_threads))
+        sparse, dimension = sparsity(graph, points, masses, n_threads)
+        closeness = ties / np.sqrt(volumes[ends] * volumes[others])
+        between = (sparse[ends] + sparse[others]) / 2
+        return cls(
+            ends, others, ties, closeness, between, volumes, ties_of_a_thread(graph), sparse, dimension
+        )
 
-    def of_partition(self, graph: TieGraph, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
+    def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
         Depth is a logarithm of density: over the ties between two clusters, the mean of how much sparser their ends
@@ -103,29 +131,54 @@ class Valleys:
         The share is 1 where as many ties cross as if they had been drawn by chance.
         """
         n_clusters = int(labels.max()) + 1
-        across = np.flatnonzero(labels[self.nodes] != labels[graph.indices])
-        ends, others, ties = self.nodes[across], graph.indices[across], graph.weights[across]
-        leaving = np.bincount(ends, ties, minlength=len(labels)) / self.volumes
+        across = np.flatnonzero(labels[self.ends] != labels[self.others])
+        ends, others, ties = self.ends[across], self.others[across], self.ties[across]
+        leaving = _of_both(ends, others, ties, len(labels))
         # Nodes count as inside as far as their ties are; half of them leaving is the very border.
-        inside = np.maximum(1 - 2 * leaving, 0) + 1e-6
+        inside = np.maximum(1 - 2 * leaving / self.volumes, 0) + 1e-6
         within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
-        weights = ties / np.sqrt(self.volumes[ends] * self.volumes[others])
-        between = (self.sparsity[ends] + self.sparsity[others]) / 2
-        rise = between - np.maximum(within[labels[ends]], within[labels[others]])
-        pairs, pair = np.unique(labels[ends] * np.int64(n_clusters) + labels[others], return_inverse=True)
-        total, summed = np.bincount(pair, weights), np.bincount(pair, weights * rise)
-        cluster = pairs // n_clusters
-        deep = np.clip(summed / total, 0, 1)
+        a, b = labels[ends], labels[others]
+        rise = self.between[across] - np.maximum(within[a], within[b])
+        first, second, total, deep = _by_pairs(a, b, self.closeness[across], rise, n_clusters)
         most, least = np.zeros(n_clusters), np.full(n_clusters, np.inf)
-        np.maximum.at(most, cluster, total)
-        main = total >= MAIN_NEIGHBOUR * most[cluster]
-        np.minimum.at(least, cluster[main], deep[main])
-        all_ties = np.bincount(cluster, total, minlength=n_clusters)
-        mean = np.bincount(cluster, total * deep, minlength=n_clusters) / np.maximum(all_ties, 1e-300)
+        for cluster in (first, second):
+            np.maximum.at(most, cluster, total)
+        for cluster in (first, second):
+            main = total >= MAIN_NEIGHBOUR * most[cluster]
+            np.minimum.at(least, cluster[main], deep[main])
+        all_ties = _of_both(first, second, total, n_clusters)
+        mean = _of_both(first, second, total * deep, n_clusters) / np.maximum(all_ties, 1e-300)
         depths = (least + mean) / 2
-        left = np.bincount(labels[ends], ties, minlength=n_clusters) / self.thread
+        left = _of_both(a, b, ties, n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
-        return np.maximum(depths, apart), _share(float(ties.sum()), labels, self.volumes)
+        return np.maximum(depths, apart), _share(2 * float(ties.sum()), labels, self.volumes)
+
+
+def _of_both(
+    a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """Add values up at both of their ends."""
+    return np.asarray(np.bincount(a, values, count) + np.bincount(b, values, count), dtype=np.float64)
+
+
+def _by_pairs(
+    a: NDArray[np.int32],
+    b: NDArray[np.int32],
+    closeness: NDArray[np.float64],
+    rise: NDArray[np.float64],
+    n_clusters: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the pairs of clusters that are tied, how closely, and how deep the valley between the two is."""
+    pair = np.minimum(a, b) * np.int64(n_clusters) + np.maximum(a, b)
+    if n_clusters**2 <= _PAIRS_COUNTED:
+        pairs, place = np.arange(n_clusters**2), pair
+    else:  # sorting takes longer, but not the memory of all pairs there are
+        pairs, place = np.unique(pair, return_inverse=True)
+    total = np.asarray(np.bincount(place, closeness, len(pairs)), dtype=np.float64)
+    summed = np.asarray(np.bincount(place, closeness * rise, len(pairs)), dtype=np.float64)
+    tied = total > 0
+    deep = np.clip(summed[tied] / total[tied], 0, 1)
+    return pairs[tied] // n_clusters, pairs[tied] % n_clusters, total[tied], deep
 
 
 def ties_of_a_thread(graph: TieGraph) -> float:

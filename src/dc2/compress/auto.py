@@ -1,4 +1,4 @@
-"""How many signatures rows are compressed to where nobody says: rows that are few are kept as they are."""
+"""The number of signatures where none was asked for; few rows are kept as they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN_ROWS = 10**9
 def compress_automatically(
     plan: Plan, n_clusters: int
 ) -> Callable[[Source, Engine, SeedSequence, int], Compression]:
-    """Return what compresses rows to as many signatures as suits them."""
+    """Return a function that compresses rows to a suitable number of signatures."""
 
     def compress(source: Source, engine: Engine, seeds: SeedSequence, n_threads: int) -> Compression:
         own, width = CompressSeeds.of(seeds), source.n_features

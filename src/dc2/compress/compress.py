@@ -1,4 +1,4 @@
-"""Divide and compress: the main road from a source of rows to signatures."""
+"""Divide and compress: from a source of rows to signatures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
 REACH_BYTES = 2**20  # of rows that are compared with their centres at a time, in the cache
-SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about as near
+SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about equally near
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class CompressSeeds:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
-    """What compression leaves.
+    """The result of a compression.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_
 
 @dataclass(frozen=True, eq=False)
 class ScaledSample:
-    """A sample as it is worked on, in place of the one that was read, which may be large; and what was done to it."""
+    """A scaled sample and its scaling; it replaces the sample that was read, so that only one is in memory."""
 
     sample: Sample
     scaling: Scaling | None
@@ -116,7 +116,7 @@ def list_length(n_features: int) -> int:
 
 
 def near(router: Router, n_threads: int) -> Router:
-    """Return the router with shortlists, which it has or now gets."""
+    """Return the router with shortlists, which are made if it has none."""
     return (
         router
         if router.shortlist is not None
@@ -129,7 +129,7 @@ def place_cuts(
 ) -> tuple[Router, NDArray[np.float64]]:
     """Grow the trees on the sample and find the centre of every leaf.
 
-    Returns the router, and how far rows lie from their centre in each column, for `grids`.
+    Returns the router, and how far rows lie from their centres in each column, for `grids`.
     """
     sample = scaled.sample
     trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
@@ -150,7 +150,9 @@ def place_cuts(
 def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
     """Return the first row of each leaf."""
     first = np.empty(int(leaf.max()) + 1, np.intp)
-    first[leaf[::-1]] = np.arange(len(leaf))[::-1]  # of several values for one place the last one stays
+    first[leaf[::-1]] = np.arange(len(leaf))[
+        ::-1
+    ]  # where a place is written several times, the last value stays
     rows: NDArray[Any] = X[first]
     return rows
 
@@ -160,7 +162,7 @@ def _reach(
 ) -> NDArray[np.float64]:
     """Return how far rows lie from the centre of their leaf, at most, in each column.
 
-    Where the sample is so small that every row is its own centre, it is how far rows lie from each other.
+    If the sample is so small that every row is its own centre, it is how far rows lie from each other.
     """
 
     def farthest(block: Block) -> NDArray[Any]:
@@ -177,7 +179,7 @@ def add_up(
 ) -> tuple[Sums, NDArray[np.int32] | None]:
     """Route every row and add it up; keep where each went if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
-    ids_on_card: list[Any] = []  # one for all rows: those of a card are one block
+    ids_on_card: list[Any] = []  # at most one: rows on a card are a single block
     total: Sums | None = None
     spare = SpareSums(*router.centres.shape)
     seen = 0

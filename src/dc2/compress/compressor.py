@@ -30,7 +30,7 @@ from dc2.trees.tree import NO_LIMIT, Cut
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CompressorRecord:
-    """What a fit learned: signatures of rows that are complete, or a stream that goes on.
+    """What a fit learned: the signatures of all rows, or a stream that may go on.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class CompressorRecord:
     stream: Stream | None = None
 
     def check(self) -> None:
-        """Raise if there is nothing, or not in these columns; called when a record was read from a model file."""
+        """Raise if it is empty or of other columns; called when a record was read from a model file."""
         width = self.columns.width
         if self.compression is None or self.compression.signatures.points.shape[1] != width:
             raise InputError("the parts of a CompressorRecord do not fit together.")
@@ -215,8 +215,8 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
 
         The first rows are held until there are as many as the sample that `fit` would take; these place the cuts, and
         later rows are routed and added up. Signatures are right at any time and do not depend on how the stream is
-        cut up, but since its first rows place the cuts, the result is not that of `fit` on all rows. `leaf_size`
-        counts rows of those held. A call after `fit` begins a new stream.
+        cut up, but since its first rows place the cuts, the result is not that of `fit` on all rows. `leaf_size` counts
+        rows among those held. A call after `fit` begins a new stream.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
             source = self._source(X)
             if sample_weight is not None:
                 source = as_source(source, sample_weight=sample_weight)
-        # Rows are added to a copy, so that a call that breaks off counts none of them.
+        # Rows are added to a copy, so that a call that fails counts none of them.
         for block in source.blocks(NO_LIMIT if source.in_memory else self.block_bytes):
             stream.add(block, source)
         self._record = CompressorRecord(columns, stream=stream)
@@ -260,7 +260,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return self.look_up(X, None)
 
     def transform(self, X: Any) -> Any:
-        """Return the signature point of each row, in the form in which `apply` returns numbers."""
+        """Return the signature point of each row, in the same form as `apply` returns numbers."""
         check_is_fitted(self)
         return in_container(self.look_up(X, self.signatures_.points), X, self)
 
@@ -274,7 +274,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return names
 
     def look_up(self, X: Any, table: NDArray[Any] | None) -> Any:
-        """Return for each row the line of a table that belongs to its signature, or, without a table, its number.
+        """Return for each row its signature's line of a table or, without a table, its signature's number.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return record.signed
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return what was learned; of a stream, what it has come to, which cannot be added to when it is loaded."""
+        """Return what was learned; a stream is saved as it stands and cannot be continued once loaded."""
         return {"_record": CompressorRecord(self._record.columns, replace(self._compression(), ids=None))}
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Rows that are few enough are their own signatures: equal rows become one, with their weights added."""
+"""Distinct rows: equal rows become one, with their weights added."""
 
 from __future__ import annotations
 

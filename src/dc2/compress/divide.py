@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +44,12 @@ class _Part:
     def weight(self) -> float:
         return float(len(self.X)) if self.weights is None else float(self.weights.sum())
 
+    def grow(self, division: Division, leaf_size: float, max_leaves: int, n_threads: int = 1) -> _Grown:
+        return grow_on(
+            self.X, self.weights, seed=self.seed, leaf_size=leaf_size, max_leaves=max_leaves,
+            cut=division.cut, sharpen=division.sharpen, n_threads=n_threads,
+        )  # fmt: skip
+
 
 def grow_trees(
     sample: Sample, division: Division, seeds: SeedSequence, deal_seed: int, n_threads: int
@@ -53,8 +58,10 @@ def grow_trees(
     top_seed, *part_seeds = seed_sequence(seeds).spawn(division.n_partitions + 1)
     if division.n_partitions == 1:
         whole = _Part(np.arange(len(sample.X)), sample.X, sample.weights, tree_seed(part_seeds[0]))
-        (grown,) = _grow_parts([whole], sample, division, n_threads)
-        return (grown[0],), grown[1]
+        tree, leaf = whole.grow(
+            division, _leaf_size(division, sample), division.n_signatures or NO_LIMIT, n_threads
+        )
+        return (tree,), leaf
     top: RPTree | None = None
     number: NDArray[Any]
     if division.divide == "sampling":
@@ -92,39 +99,33 @@ def _parts(
     return parts
 
 
+def _leaf_size(division: Division, sample: Sample) -> float:
+    """Return the least weight of a node that is split: `leaf_size` is for all rows, the sample has a share of them."""
+    if division.leaf_size is None:
+        return 0.0
+    return division.leaf_size * sample.weight / sample.total_weight
+
+
 def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_threads: int) -> list[_Grown]:
-    threads_each = n_threads if len(parts) == 1 else 1
-
-    def grow(part: _Part, leaf_size: float, max_leaves: int) -> _Grown:
-        return grow_on(
-            part.X, part.weights, seed=part.seed, leaf_size=leaf_size, max_leaves=max_leaves,
-            cut=division.cut, sharpen=division.sharpen, n_threads=threads_each,
-        )  # fmt: skip
-
-    if division.leaf_size is not None:
-        # leaf_size is meant in rows of the full data, of which the sample has a share.
-        scaled = division.leaf_size * sample.weight / sample.total_weight
-        return _in_threads(lambda part: grow(part, scaled, NO_LIMIT), parts, n_threads)
-
-    assert division.n_signatures is not None
-    wanted = division.n_signatures
+    leaf_size = _leaf_size(division, sample)
     finished: dict[int, _Grown] = {}
     growing = list(range(len(parts)))
-    while growing:
-        left_over = wanted - sum(tree.n_leaves for tree, _ in finished.values())
-        quotas = share_out(left_over, [parts[i].weight for i in growing])
-        grown = _in_threads(
-            lambda job: grow(parts[job[0]], 0.0, job[1]), list(zip(growing, quotas, strict=True)), n_threads
-        )
-        # A partition with fewer distinct rows than its quota is finished; the others share what it leaves.
-        short = {
-            i: part for i, part, quota in zip(growing, grown, quotas, strict=True) if part[0].n_leaves < quota
-        }
-        if not short:
-            finished.update(zip(growing, grown, strict=True))
-            break
-        finished.update(short)
-        growing = [i for i in growing if i not in short]
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+        while growing:
+            quotas = [NO_LIMIT] * len(growing)
+            if division.n_signatures is not None:
+                left_over = division.n_signatures - sum(tree.n_leaves for tree, _ in finished.values())
+                quotas = share_out(left_over, [parts[i].weight for i in growing])
+            jobs = [
+                pool.submit(parts[i].grow, division, leaf_size, quota)
+                for i, quota in zip(growing, quotas, strict=True)
+            ]
+            grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
+            # A partition with fewer distinct rows than its quota is finished; the others share what it leaves.
+            short = [i for i, quota in zip(growing, quotas, strict=True) if grown[i][0].n_leaves < quota]
+            done = short or growing
+            finished |= {i: grown[i] for i in done}
+            growing = [i for i in growing if i not in done]
     return [finished[i] for i in range(len(parts))]
 
 
@@ -143,10 +144,3 @@ def share_out(total: int, weights: list[float]) -> list[int]:
     while shares.sum() > max(total, len(shares)):
         shares[shares.argmax()] -= 1
     return [int(share) for share in shares]
-
-
-def _in_threads(function: Callable[[Any], _Grown], items: list[Any], n_threads: int) -> list[_Grown]:
-    if n_threads == 1 or len(items) == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        return list(pool.map(function, items))

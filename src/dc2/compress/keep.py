@@ -1,4 +1,4 @@
-"""Compression that keeps every distinct row: where rows are few, none has to stand for others."""
+"""Compression that keeps every distinct row, for few rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def keep_rows(
     source : Source
         The rows.
     sample : Sample
-        All of them that weigh anything, scaled.
+        All of them with a weight above 0, scaled.
     distinct : DistinctRows
         Which of these are equal.
     scaling : Scaling or None
@@ -53,7 +53,7 @@ def keep_rows(
 def _ids_of_all(
     source: Source, sample: Sample, router: Router, of_row: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Return the signature of every row, also of rows that weigh nothing."""
+    """Return the signature of every row, including rows of weight 0."""
     if len(of_row) == sample.n_rows:
         return of_row
     return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)

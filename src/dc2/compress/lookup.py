@@ -1,4 +1,4 @@
-"""A router to given points: one leaf for each, and the nearest of a leaf's shortlist."""
+"""A router to given points: a leaf for each, with a shortlist of its neighbours."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dc2.sources import Block, as_source
 
 __all__ = ["near_rows", "tie_weights"]
 
-FARTHEST = 1e300  # squared; so that a row whose squares overflow is tied to all alike, and not to none
+FARTHEST = 1e300  # squared; a row whose squares overflow is tied to all alike, and not to none
 
 
 def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:

@@ -1,4 +1,4 @@
-"""Outlier scores: how far a row lies from the rows around it, told from signatures alone."""
+"""Outlier scores: how far a row lies from the rows around it, judged from signatures alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dc2.sources import Block
 __all__ = ["NegativeScores", "OutlierScores", "outlier_scores_of"]
 
 NEAREST = 8  # signatures that are looked at
-NEIGHBOURHOOD = 3.0  # signatures of mean weight that make a row's neighbourhood
+NEIGHBOURHOOD = 3.0  # a row's neighbourhood holds as many rows as so many average signatures
 HALF_OUT = 2.0  # times the typical distance: there the score is one half
 FARTHEST = 1e290  # squared; so that no infinity meets a weight of 0
 
@@ -22,10 +22,11 @@ FARTHEST = 1e290  # squared; so that no infinity meets a weight of 0
 class OutlierScores:
     """Scores the rows of a block; small, so that it can be sent to where the rows are.
 
-    The neighbourhood of a row are the rows of its nearest signatures, as many as three signatures of mean weight hold.
-    The mean squared distance d^2 to them is known exactly: that to a signature and its spread, added up by weight. The
-    score is r / (2 + r) with r = d / typical, so that scores depend on density alone and never on clusters. No
-    function whose last bit depends on the platform is in it.
+    The neighbourhood of a row consists of the rows of its nearest signatures, as many as three average signatures hold.
+    The mean squared distance d^2 to them is known exactly: the squared distance to a signature plus its spread,
+    averaged by weight. The
+    score is r / (2 + r) with r = d / typical, so that scores depend on density alone and never on clusters. It uses no
+    function whose last bit depends on the platform.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class NegativeScores:
 def outlier_scores_of(
     router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
 ) -> OutlierScores:
-    """Return what scores rows; the typical distance is measured at the signatures, if it is not given.
+    """Return a function that scores rows; the typical distance is measured at the signatures unless given.
 
     Parameters
     ----------

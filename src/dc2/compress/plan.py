@@ -29,7 +29,7 @@ SAMPLE_BYTES = 256 * 2**20
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that says how rows become signatures."""
+    """How rows become signatures."""
 
     division: Division
     signature: str
@@ -65,7 +65,7 @@ class Plan:
 
 
 def sampled_rows(n_signatures: int) -> int:
-    """Return how many rows place the cuts of so many signatures: fewer for each where signatures are many."""
+    """Return how many rows place the cuts for so many signatures: fewer for each where signatures are many."""
     few = min(n_signatures, FEW_SIGNATURES)
     return max(SAMPLED_PER_SIGNATURE * few, SAMPLED_PER_SIGNATURE_OF_MANY * n_signatures)
 

@@ -40,7 +40,7 @@ class Lookup:
 
 
 def looked_up(table: NDArray[Any], ids: Any) -> Any:
-    """Return the lines of a table that belong to some signatures; where their numbers lie on a card, there."""
+    """Return the lines of a table that belong to some signatures, on the card if their numbers lie there."""
     if isinstance(ids, np.ndarray):
         return table[ids]
     from dc2.core.gpu.forms import table_at
@@ -49,7 +49,7 @@ def looked_up(table: NDArray[Any], ids: Any) -> Any:
 
 
 def with_noise(labels: Any, is_noise: NDArray[np.bool_]) -> Any:
-    """Return labels with -1 for noise, as the kind of array that they are; those of the host are changed in place."""
+    """Return labels with -1 for noise, as the same kind of array; those on the host are changed in place."""
     if isinstance(labels, np.ndarray):
         labels[is_noise] = -1
         return labels
@@ -59,7 +59,7 @@ def with_noise(labels: Any, is_noise: NDArray[np.bool_]) -> Any:
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """Return an array that may lie on a card as one of NumPy's."""
+    """Return an array, which may lie on a card, as a NumPy array."""
     if isinstance(array, np.ndarray):
         return array
     from dc2.core.gpu.forms import host_array
@@ -68,7 +68,7 @@ def on_host(array: Any) -> NDArray[Any]:
 
 
 def populated(source: Source, router: Any, table: NDArray[Any] | None, options: RunOptions) -> Any:
-    """Return what the table has for the signature of every row of a source, or its number; see `answered`."""
+    """Return the table's entry for the signature of every row, or the signature's number; see `answered`."""
     lookup = Lookup(router, table, source.feature_names)
     return answered(source, lookup, lambda: np.empty(0, np.int32) if table is None else table[:0], options)
 

@@ -24,13 +24,13 @@ from dc2.trees.tree import RPTree, raise_unusable
 
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 EXITS = 8
-EXIT_DISTANCES = 2**22  # at most: of very many signatures, exits are looked for among evenly taken ones
+EXIT_DISTANCES = 2**22  # at most; among very many signatures, exits are sought at even steps
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Sends rows to signatures; small, whatever the number of rows it was made from.
+    """Sends rows to signatures; it is small, however many rows it was made from.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Router:
         return X if self.scaling is None else self.scaling.apply(X, start)
 
     def _where_it_can_be_routed(self, X: Any) -> Any:
-        """Return rows where they are; through several trees they are routed on the host."""
+        """Return rows where they can be routed: where they lie or, for several trees, on the host."""
         return X if len(self.trees) == 1 else np.asarray(X)
 
     def _starts(self) -> NDArray[np.int64]:
@@ -227,7 +227,7 @@ def _empty(X: Any, shape: Any, dtype: Any) -> Any:
 
 
 def _answer(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return numbers of signatures as whoever sent the rows wants them."""
+    """Return numbers of signatures in the form that belongs to the rows."""
     answer: NDArray[np.int32] = ids if isinstance(X, np.ndarray) else X.form(ids)
     return answer
 
@@ -242,38 +242,43 @@ def with_shortlist(
 ) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
 
-    A leaf of one point straddles nothing, so that its walks need no exits. `least` saves `nearest_neighbours` time.
+    A leaf of one point lies in no two clusters, so its walks need no exits. `least` saves `nearest_neighbours` time.
     """
-    centres = router.centres.astype(np.float64)
-    n_near = min(n_near, len(centres))
-    n_all = min(n_near + EXITS * exits, len(centres))
-    shortlist, squared = nearest_neighbours(
-        centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
+    n_near = min(n_near, len(router.centres))
+    n_all = min(n_near + EXITS * exits, len(router.centres))
+    shortlist, _ = nearest_neighbours(
+        router.centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
     )
-    gaps = np.sqrt(squared)
+    shortlist, gaps = _by_distance(router.centres, shortlist, n_threads)
     if n_near < n_all:
-        _put_exits(centres, n_near, shortlist, gaps, n_threads)
+        _put_exits(router.centres.astype(np.float64), n_near, shortlist, gaps, n_threads)
     return replace(router, shortlist=shortlist, gaps=_safe_gaps(gaps, router.centres))
 
 
 def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1) -> Router:
     """Replace the centres by others near them: shortlists keep their members, sorted anew by the new distances.
 
-    Much cheaper than new shortlists, and as good while centres move less than they lie apart.
+    Much cheaper than new shortlists, and as good as long as centres move less than they lie apart.
     """
     before = router.shortlist
     assert before is not None
-    own = np.repeat(np.arange(len(before)), before.shape[1])
-    squared = squared_distances_of_pairs(centres, before.ravel(), centres, own, n_threads)
-    distances = np.sqrt(squared).reshape(before.shape)
-    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
-    shortlist = np.take_along_axis(before, order, axis=1)
-    gaps = np.take_along_axis(distances, order, axis=1)
+    shortlist, gaps = _by_distance(centres, before, n_threads)
     return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
 
 
+def _by_distance(
+    centres: NDArray[Any], listed: NDArray[np.int32], n_threads: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return lists of signatures sorted by the distance to their own, and these distances, measured in float64."""
+    own = np.repeat(np.arange(len(listed)), listed.shape[1])
+    squared = squared_distances_of_pairs(centres, listed.ravel(), centres, own, n_threads)
+    distances = np.sqrt(squared).reshape(listed.shape)
+    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
+    return np.take_along_axis(listed, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
 def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]:
-    """Return distances less what rounding of coordinates, and of squares near 0, may hide or add."""
+    """Return distances, reduced by what rounding of coordinates, and of squares near 0, may have added."""
     eps, tiny = np.finfo(centres.dtype).eps, np.finfo(centres.dtype).tiny
     longest = np.sqrt(centres.shape[1]) * float(np.abs(centres).max())
     safe: NDArray[Any] = np.maximum(gaps - (16 * eps * longest + np.sqrt(tiny)), 0.0).astype(centres.dtype)
@@ -328,7 +333,7 @@ def _put_exits(
 def _exits(
     to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
 ) -> NDArray[np.intp]:
-    """Return the exits of signatures, nearest first, -1 behind the last: columns of `to_some` to which nobody leads.
+    """Return the exits of signatures, nearest first, then -1: columns of `to_some` that no neighbour leads to.
 
     A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
     is none it would be trapped here, however far from c: then c itself becomes a neighbour.

@@ -27,7 +27,7 @@ MARGIN = 6.0  # standard deviations by which more rows are kept than asked for, 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of a source, and what one pass over it tells.
+    """Rows of a source, and what one pass over it found.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
 
 
 class _Picker:
-    """Keeps the rows of a block whose hash is at most a limit, and no more than are wanted of all blocks.
+    """Keeps the rows of a block whose hash is at most a limit, and never more than are wanted in all.
 
     The limit may fall while the pass goes on.
     """
@@ -170,7 +170,7 @@ def _places_of_smallest(rows: NDArray[np.int64], size: int, seed: int) -> NDArra
 
 
 def _everything(source: Source) -> Sample:
-    """Take all rows that lie in memory, without a copy unless some weigh nothing."""
+    """Take all rows that lie in memory, without a copy unless some have weight 0."""
     block = next(source.blocks(NO_LIMIT))
     if not np.isfinite(block.X).all():
         raise_unusable(block.X, source.feature_names, 0)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.compress.sums import exact_means
 from dc2.core.reference import lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
@@ -24,7 +25,7 @@ SAFE_EXPONENT = {
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows are scaled: columns are shifted and stretched, then rows brought to length 1 if directions count.
+    """How rows are scaled: columns are shifted and stretched; then, if only directions count, rows get length 1.
 
     Attributes
     ----------
@@ -35,8 +36,8 @@ class Scaling:
     unit : bool
         Whether rows are brought to length 1 then, so that only their direction counts (cosine).
     exponents : ndarray of shape (n_features,), int64, or None
-        Before all else values are divided by these powers of two, which is exact; None where their squares are numbers
-        as they are.
+        Values are first divided by these powers of two, which is exact; None where their squares neither overflow nor
+        vanish anyway.
     """
 
     kind: str | None
@@ -46,7 +47,7 @@ class Scaling:
     exponents: NDArray[np.int64] | None = None
 
     def check(self) -> None:
-        """Raise if rows would not be scaled to numbers; called when a scaling was read from a model file."""
+        """Raise if scaled rows would not be numbers; called when a scaling was read from a model file."""
         numbers = (self.shift, self.factor)
         if (
             self.kind not in SCALES
@@ -132,10 +133,10 @@ def learn_scaling(
         return None if ordinary else Scaling(None, np.zeros(width), np.ones(width), unit, exponents)
     if exponents is not None:
         X = np.ldexp(X, -exponents)
-    X = np.ascontiguousarray(X, np.float64)  # the order of a sum follows the layout of memory
+    X = X.astype(np.float64, copy=False)
     if kind == "standard":
-        shift = np.average(X, axis=0, weights=weights)
-        size = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=weights))
+        shift = exact_means(X, weights)
+        size = np.sqrt(exact_means(X, weights, around=shift))
     else:
         low, shift, high = _quantiles(X, weights, np.array([0.25, 0.5, 0.75]))
         size = high - low
@@ -144,7 +145,7 @@ def learn_scaling(
 
 
 def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArray[np.float64]) -> None:
-    """Raise if a value lies so many quartile distances out that its square is no number: it would hide all others."""
+    """Raise if a value lies so many quartile distances out that its square overflows: it would hide all others."""
     far = np.abs(X - shift).max(axis=0) / 2.0 ** SAFE_EXPONENT[8] > np.where(size > 0, size, 1.0)
     if far.any():
         column = int(far.argmax())
@@ -157,9 +158,9 @@ def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArr
 
 
 def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
-    """Return powers of two of the size of the values, where these are so large or small that squares are no numbers.
+    """Return powers of two near the values, where these are so large or small that squares overflow or vanish.
 
-    Columns that are to be scaled get one each; others keep their proportions and get one in common.
+    Columns that are to be scaled get one each; others share one and so keep their proportions.
     """
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))  # a sample may be large: no copy of it
     exponents = np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.int64)

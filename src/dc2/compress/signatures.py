@@ -1,4 +1,4 @@
-"""Signatures: what is left of the rows."""
+"""Signatures: the points that stand for rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Signatures:
 
     @staticmethod
     def merge(*parts: Signatures) -> Signatures:
-        """Join sets that were compressed apart, in the order given.
+        """Join sets that were compressed separately, in the order given.
 
         Parameters
         ----------

@@ -18,12 +18,14 @@ from dc2.compress.sums import Sums, grids
 from dc2.sources import Block, Source
 from dc2.trees.tree import raise_unusable
 
-EXPECTED_WEIGHT = 2.0**27  # sums of a stream that grows beyond it are right, but may depend on its blocks
+EXPECTED_WEIGHT = (
+    2.0**27
+)  # beyond this weight the sums of a stream are still right, but may depend on its blocks
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows that weigh something, and their numbers in the stream."""
+    """Rows with a weight above 0, and their numbers in the stream."""
 
     rows: NDArray[np.int64]
     X: NDArray[Any]

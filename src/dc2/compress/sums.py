@@ -12,8 +12,9 @@ from dc2.errors import InputError
 
 MANTISSA_BITS = 52
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
-SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids: nothing is finer, and magic numbers stay finite
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; magic numbers of coarser ones overflow
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
+TILE_ROWS = 4096
 HEADROOM = (
     10  # rows may lie 2**10 times farther out than sampled ones before exactness, never correctness, is lost
 )
@@ -82,7 +83,7 @@ class Sums:
 
 
 class SpareSums:
-    """Sums to be used again: where rows are wide they are large, and fresh memory costs more than adding.
+    """Sums to be used again: for wide rows they are large, and fresh memory costs more than adding.
 
     Any thread may take some and give them back.
     """
@@ -118,9 +119,45 @@ def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64
         square = max(float((reach * reach).sum()), SMALLEST)
     if square == np.inf:
         raise_too_large(float(reach.max()))
-    budget = MANTISSA_BITS - 1 - int(np.ceil(np.log2(np.clip(total_weight, 2.0, MOST_WEIGHT))))
+    budget = _budget(total_weight)
     coarse = np.frexp(np.append(reach, square))[1] + HEADROOM - budget
     coarse = np.append(coarse, 0)  # the grid of weights: whole ones are exact as they are
+    return _magic(coarse, budget)
+
+
+def exact_means(
+    X: NDArray[np.float64], weights: NDArray[np.float64] | None, around: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the mean of each column, or of its squared distances to ``around``, whatever the order of the rows.
+
+    Terms are rounded to two grids, as in `grids`, so no addition rounds and whole weights are repeats.
+    """
+    total = float(len(X)) if weights is None else float(weights.sum())
+    middle = 0.0 if around is None else around
+    reach = np.maximum(X.max(axis=0) - middle, middle - X.min(axis=0))
+    largest = reach if around is None else reach**2
+    magic = _magic(np.frexp(largest)[1] - _budget(total), _budget(total))
+    sums = np.zeros((2, X.shape[1]))
+    for first in range(0, len(X), TILE_ROWS):  # a sample may be large: no more copies of all of it
+        terms = X[first : first + TILE_ROWS]
+        rest = terms if around is None else (terms - around) ** 2
+        for step, number in enumerate(magic):
+            rounded = (rest + number) - number
+            rest = rest - rounded
+            if weights is not None:
+                rounded *= weights[first : first + TILE_ROWS, None]
+            sums[step] += rounded.sum(axis=0)
+    means: NDArray[np.float64] = (sums[0] + sums[1]) / total
+    return means
+
+
+def _budget(total_weight: float) -> int:
+    """Return how many bits a term may have, so that so many of them can be added without rounding."""
+    return MANTISSA_BITS - 1 - int(np.ceil(np.log2(np.clip(total_weight, 2.0, MOST_WEIGHT))))
+
+
+def _magic(coarse: NDArray[Any], budget: int) -> NDArray[np.float64]:
+    """Return the numbers that round to grids of these exponents, and to those that are finer by the budget."""
     steps = np.clip(np.stack([coarse, coarse - 1 - budget]), SMALLEST_EXPONENT, LARGEST_EXPONENT)
     magic: NDArray[np.float64] = 1.5 * 2.0**MANTISSA_BITS * np.ldexp(1.0, steps)
     return magic

@@ -1,8 +1,8 @@
 """Choosing a bandwidth and a number of clusters, by the eigenvalues that each bandwidth gives.
 
 The score of a number of clusters k at one bandwidth is the relative gap
-log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k means
-nothing, and large where k clusters stand apart.
+log((1 - l_{k+1}) / (1 - l_k)) of the eigenvalues l of the normalized similarity. It is 0 where k has no meaning, and
+large where k clusters stand apart.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def spectra(
 
     def leading(bandwidth: float) -> NDArray[np.float64]:
         affinity = normalized_affinity(similarity.matrix(bandwidth), weights)
-        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. NumPy's, as
-        # SciPy's holds the interpreter's lock and lets only one thread work.
+        # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. By NumPy,
+        # since SciPy holds the interpreter's lock and lets only one thread work.
         return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
 
     with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
@@ -132,9 +132,9 @@ class Chooser:
     ----------
     similarity : DenseSimilarity
     weights : ndarray of shape (n_nodes,)
-        As the clustering will regard them; the bandwidth is chosen by them.
+        As the clustering will use them; the bandwidth is chosen with them.
     masses : ndarray of shape (n_nodes,)
-        How many rows each node stands for. The number of clusters regards these, so that stray signatures in the
+        How many rows each node stands for. The number of clusters is chosen with these, so that stray signatures in the
         background count for little.
     n_jobs : int or None
     """
@@ -147,7 +147,7 @@ class Chooser:
     def choices(self, low: int, high: int) -> Iterator[Choice]:
         """Yield choices, the best first; at least one.
 
-        Whoever takes a later choice had a reason to pass over those before: their numbers score 0 in its path.
+        A caller that takes a later choice has rejected the earlier ones: their numbers score 0 in its path.
         """
         n_eigenvalues = min(high + 1, len(self.similarity))
         settle = self._bandwidth_for(n_eigenvalues)
@@ -171,7 +171,7 @@ class Chooser:
             best = int(numbers[scores.argmax()])
 
     def _bandwidth_for(self, n_eigenvalues: int) -> Callable[[int, Path | None], Choice]:
-        """Return what makes a choice of a number of clusters, with the bandwidth that suits it."""
+        """Return a function that turns a number of clusters into a choice, with the bandwidth that suits it."""
         in_use = self.similarity.bandwidth
         if in_use is not None:
             return lambda number, considered: Choice(number, in_use, None, considered)

@@ -1,4 +1,4 @@
-"""Checks of what is asked of conquer, before any work."""
+"""Checks of parameters of conquer, before any work."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2 import communities
-from dc2.communities import CommunityResult, Wish
+from dc2.communities import Wish
 from dc2.conquer.conquest import RESAMPLINGS, Conquest
 from dc2.engines.threads import usable_threads
 from dc2.kernels.nodes import Nodes
@@ -24,26 +24,18 @@ class CommunityConqueror:
     """Leiden's communities at many resolutions, and a choice among them."""
 
     def conquer(
-        self, similarity: TieSimilarity, nodes: Nodes, wish: Wish, seeds: SeedSequence, n_jobs: int | None
-    ) -> Conquest:
-        """Return the clusters that persist, or as many as were asked for."""
-        tied = _tied(similarity, nodes, seeds, n_jobs)
-        found = communities.conquer_ties(
-            tied.graph, tied.points, tied.masses, wish, tied.seed, tied.n_threads
-        )
-        return _conquest(found, wish)
-
-    def reconquer(
         self,
-        before: CommunityResult,
         similarity: TieSimilarity,
         nodes: Nodes,
         wish: Wish,
         seeds: SeedSequence,
         n_jobs: int | None,
+        before: Conquest | None = None,
     ) -> Conquest:
-        """Choose anew among what was found before."""
-        return _conquest(communities.rechoose(before, _tied(similarity, nodes, seeds, n_jobs), wish), wish)
+        """Return the clusters that persist, or as many as were asked for; what was found before is used again."""
+        known = None if before is None else before.communities
+        found = communities.conquer_ties(_tied(similarity, nodes, seeds, n_jobs), wish, known)
+        return Conquest(found.labels, wish.low if wish.exact else found.n_clusters, communities=found)
 
     def anew(
         self,
@@ -65,7 +57,3 @@ def _tied(
     return communities.Nodes(
         similarity.graph, nodes.points, nodes.masses, tree_seed(seeds), usable_threads(n_jobs)
     )
-
-
-def _conquest(found: CommunityResult, wish: Wish) -> Conquest:
-    return Conquest(found.labels, wish.low if wish.exact else found.n_clusters, communities=found)

@@ -1,4 +1,4 @@
-"""What a conqueror gives back."""
+"""The result of conquering."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Conquest:
     wanted : int
         The number of clusters that was asked for or chosen; fewer are found only where nodes cannot be told apart.
     spectrum : Spectrum or None
-        What there is to tell where eigenvectors decided.
+        How, where eigenvectors decided.
     communities : CommunityResult or None
-        What there is to tell where communities did.
+        How, where communities decided.
     """
 
     labels: NDArray[np.int32]

@@ -40,9 +40,15 @@ class SpectralConqueror:
     weighted: bool = False
 
     def conquer(
-        self, similarity: DenseSimilarity, nodes: Nodes, wish: Wish, seeds: SeedSequence, n_jobs: int | None
+        self,
+        similarity: DenseSimilarity,
+        nodes: Nodes,
+        wish: Wish,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+        before: Conquest | None = None,
     ) -> Conquest:
-        """Return the clusters that the leading eigenvectors of a similarity show."""
+        """Return the clusters that the leading eigenvectors of a similarity show; nothing is kept from before."""
         weights = nodes.relative_masses if self.weighted else np.ones(len(nodes))
         chooser = Chooser(similarity, weights, nodes.relative_masses, n_jobs)
 
@@ -82,7 +88,7 @@ class SpectralConqueror:
         matrix, seed = similarity.matrix(found.spectrum.bandwidth), tree_seed(seeds)
 
         def clustered(i: int) -> NDArray[np.int32]:
-            drawn = np.maximum(drawn_weights(seed + i, len(nodes)), 1.0)  # nobody leaves altogether
+            drawn = np.maximum(drawn_weights(seed + i, len(nodes)), 1.0)  # no node disappears
             return spectral_clustering(
                 matrix, found.n_clusters, assign=self.assign, weights=weights * drawn, random_state=seeds
             ).labels
@@ -91,7 +97,7 @@ class SpectralConqueror:
 
 
 def _bounds(wish: Wish, n_nodes: int) -> tuple[int, int]:
-    """Return the numbers to consider: beyond, the spectrum is noise."""
+    """Return the numbers of clusters to consider; for larger ones the spectrum is noise."""
     if wish.exact:
         return wish.low, wish.low
     if wish.high is None:

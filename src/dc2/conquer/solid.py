@@ -17,8 +17,8 @@ CHOICES_TRIED = 5
 def first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
     """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
 
-    A signature of a few rows between clusters stands apart as clusters do, but is none. A number that was asked for is
-    the only choice.
+    A signature of a few rows between clusters stands apart just as a cluster does. A number that was asked for is the
+    only choice.
     """
     first = next(tried)
     for choice, result in chain([first], islice(tried, CHOICES_TRIED - 1)):

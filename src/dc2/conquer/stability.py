@@ -51,7 +51,7 @@ def came_back(
 ) -> NDArray[np.float64]:
     """Return for each cluster how like it the most similar cluster of another partition is.
 
-    It is what both share over what either has (Jaccard's index), by weight: 1 where the cluster is there again.
+    It is Jaccard's index, by weight: what both share over what either has; 1 where the same cluster comes back.
     """
     shape = (int(labels.max()) + 1, int(other.max()) + 1)
     shared = coo_array((weights, (labels, other)), shape=shape).tocsr().tocoo()

@@ -1,9 +1,9 @@
 """The hot loops, in two implementations of the same functions; this file chooses one.
 
-`reference.py` and `leiden_reference.py`, plain NumPy and Python, define what is true; the native module gives the same
-bits, faster. The environment variable ``DC2_CORE`` (``native`` or ``reference``) insists on one of them; without it the
-native module is used wherever it was built. Call the functions as ``core.scan(...)``, so that the choice shows at first
-use only.
+`reference.py` and `leiden_reference.py`, plain NumPy and Python, define the right answer; the native module gives the
+same bits, faster. The environment variable ``DC2_CORE`` (``native`` or ``reference``) selects one of them; without it
+the native module is used wherever it was built. Call the functions as ``core.scan(...)``: the choice is made at first
+use.
 """
 
 import os
@@ -48,21 +48,10 @@ __all__ = [
 ]
 
 # Each function, and the module where its twin is.
-_REFERENCE = (
-    "coleaf_counts",
-    "grow_tree",
-    "hash_rows",
-    "link_neighbours",
-    "offer_copies",
-    "offer_groups",
-    "offer_links",
-    "pair_squares",
-    "sample_rows",
-    "scan",
-)
 _TWINS = {
-    **dict.fromkeys(_REFERENCE, "dc2.core.reference"),
-    **dict.fromkeys(("leiden", "modularity"), "dc2.core.leiden_reference"),
+    function: "dc2.core.leiden_reference" if function in ("leiden", "modularity") else "dc2.core.reference"
+    for function in __all__
+    if function not in ("SlowCoreWarning", "name", "reason")
 }
 
 
@@ -71,7 +60,7 @@ class SlowCoreWarning(RuntimeWarning):
 
 
 def _choose(wanted: str) -> tuple[str, str, ModuleType | None]:
-    """The core's name, the reason for it, and the native module if that is it."""
+    """Return the core's name, why it was chosen, and the native module if that is the one."""
     if wanted not in ("", "native", "reference"):
         raise ParameterError(
             f"DC2_CORE={wanted!r} names no core of dc2. "
@@ -95,7 +84,7 @@ name, reason, _native_module = _choose(os.environ.get("DC2_CORE", ""))
 
 
 def __getattr__(attribute: str) -> Any:
-    """Hand out the chosen implementation when it is first used, and say then if it is the slow one by accident."""
+    """Return the chosen implementation at first use, and warn then if it is the slow one by accident."""
     if attribute not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
     for function, twin in _TWINS.items():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dc2.core.reference import hash_at, hash_rows, running_sum
 
 ROUNDS = 3  # on graphs of parts, which are small: rounds there are cheap, and gain much
-SHAKES = 2  # in vain, one after the other, end the search
+SHAKES = 2  # in a row without a gain end the search
 SLACK = 2.0**-40  # gains that differ by less than this share of what they are made of are equal
 
 Row = list[tuple[int, float]]
@@ -72,7 +72,10 @@ def leiden(
     if in_vain < SHAKES:  # the last parts have moved, and nodes have not followed yet
         search.move_nodes(level)
         _split(level)
-        keep_better()
+        if not best:
+            best = level.community
+        else:
+            keep_better()
     return np.array(best, np.int32)
 
 

@@ -56,7 +56,7 @@ class FoundOut(NamedTuple):
 
 
 def check_tree(tree: FlatTree) -> None:
-    """Refuse arrays that are no tree: in one, every row comes to a leaf.
+    """Refuse arrays that do not form a tree, in which every row reaches a leaf.
 
     A child comes after its parent, and every leaf and every node but the root is the child of exactly one.
     """

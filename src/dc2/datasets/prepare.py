@@ -18,7 +18,7 @@ def check_rows(n: int) -> int:
     return int(n)
 
 
-def row_blocks(n: int, size: int = _ROWS_PER_BLOCK) -> Iterator[slice]:
+def row_blocks(n: int) -> Iterator[slice]:
     """Yield slices that cut `n` rows into blocks small enough to stay in a processor's cache."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
+    for start in range(0, n, _ROWS_PER_BLOCK):
+        yield slice(start, min(start + _ROWS_PER_BLOCK, n))

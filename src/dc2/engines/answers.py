@@ -33,8 +33,8 @@ def answered(
     answer : callable
         Takes a block and returns an array or a sparse matrix with as many rows.
     like : callable
-        Returns an array of such answers, of any number of rows. Only asked where answers are lazy: their dtype and
-        width must be known before they are computed.
+        Returns an array of such answers, of any number of rows. Used only where answers are lazy: their dtype and width
+        must be known before they are computed.
     options : RunOptions
         Threads, memory and progress.
     width : int, default=0
@@ -59,13 +59,13 @@ def answered(
 
 
 def in_form_of(source: Source, answers: Any) -> Any:
-    """Return answers as the kind of array that the rows are, where those lie elsewhere than in NumPy's arrays."""
+    """Return answers as the same kind of array as the rows, if these are not in NumPy arrays."""
     form = getattr(source, "form", None)
     return form(answers) if form is not None and isinstance(answers, np.ndarray) else answers
 
 
 def _in_one(answers: Iterator[Any], n_rows: int | None) -> Any:
-    """Put the answers for all rows into one array, as they come: others are being found meanwhile."""
+    """Put the answers for all rows into one array as they come, while others are being computed."""
     first = next(answers)
     if n_rows is None or not isinstance(first, np.ndarray) or len(first) == n_rows:
         return stacked([first, *answers])
@@ -79,7 +79,7 @@ def _in_one(answers: Iterator[Any], n_rows: int | None) -> Any:
 
 
 def stacked(parts: list[Any]) -> Any:
-    """Put what blocks gave one below the other."""
+    """Stack the answers of blocks."""
     if len(parts) == 1:
         return parts[0]
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)

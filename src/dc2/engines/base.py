@@ -31,5 +31,5 @@ class Engine(Protocol):
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every block of the source, in block order.
 
-        With `merge`, results of consecutive blocks may come as one: where they arise far away, it saves their way.
+        With `merge`, results of consecutive blocks may come as one, which saves sending each from a remote worker.
         """

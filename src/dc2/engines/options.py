@@ -1,4 +1,4 @@
-"""How a run is done: threads, memory, what is told. None of it changes a result."""
+"""How a run is done: threads, memory, progress. None of it changes a result."""
 
 from __future__ import annotations
 

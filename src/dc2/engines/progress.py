@@ -1,4 +1,4 @@
-"""Progress: told after every result. Bars by tqdm on a terminal and in a notebook, else a line for each stage."""
+"""Progress, reported after every result: tqdm's bars on a terminal and in a notebook, else a line for each stage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 def progress_for(verbose: int | bool) -> Progress | None:
-    """Return what shows the stages, if it is asked for: bars where they can be drawn, else plain lines."""
+    """Return what shows the stages, if asked for: bars where they can be drawn, else plain lines."""
     if not verbose:
         return None
     can_draw = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")

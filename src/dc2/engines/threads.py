@@ -19,7 +19,7 @@ __all__ = ["ThreadEngine", "usable_threads"]
 
 R = TypeVar("R")
 
-SMALLEST_BLOCK_ROWS = 2**11  # fewer cost more to hand around and to add up than to work on
+SMALLEST_BLOCK_ROWS = 2**11  # smaller blocks cost more to pass around and merge than to work on
 IN_MEMORY_BLOCKS = 64
 
 

@@ -79,7 +79,7 @@ class Columns:
     def feature_names_in(self) -> NDArray[np.object_]:
         """The names as scikit-learn keeps them; an AttributeError where there are none."""
         if self.names is None:
-            raise AttributeError("feature_names_in_ is there only where the rows had named columns.")
+            raise AttributeError("feature_names_in_ exists only where the rows had named columns.")
         return np.array(self.names, dtype=object)
 
 
@@ -133,10 +133,10 @@ def fitted_source(X: Any, sample_weight: Any = None, owner: str = "model") -> tu
 
 
 def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = ()) -> Source:
-    """Return the source for rows that must have the columns a model was fitted on; one rule for every caller.
+    """Return the source for rows that must have the columns a model was fitted on.
 
     Columns with names are found by name, and others may be there too. A frame that has just the fitted columns must
-    have them in their order, as scikit-learn wants it.
+    have them in the same order, as in scikit-learn.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
             )
         source = X
     else:
-        if _lacks_columns(X, fitted):  # before anything else is found wrong with the columns it has
+        if _lacks_columns(X, fitted):  # before any other error about its columns
             _check_as_scikit_learn(X, fitted, owner)
         source = as_source(X, columns=_columns_to_select(X, fitted), extra=extra)
     if _scikit_learn_sees(X, source):
@@ -207,13 +207,13 @@ def _check_as_scikit_learn(X: Any, fitted: Columns, owner: str) -> None:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    if is_pyarrow_table(X):
+    if hasattr(X, "column_names"):  # of Arrow, whose columns are not names
         return list(X.column_names)
     return list(X.columns) if hasattr(X, "columns") else None
 
 
 def _scikit_learn_sees(X: Any, source: Source) -> bool:
-    """Return whether scikit-learn finds the same columns in X as the source: it knows nothing of weights or queries."""
+    """Return whether scikit-learn finds the same columns in X as the source; it does not know weights or queries."""
     if is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X):
         names = tuple(_column_names(X) or ())
         return len(names) == source.n_features and source.feature_names in (None, names)
@@ -221,7 +221,7 @@ def _scikit_learn_sees(X: Any, source: Source) -> bool:
 
 
 def _probe(owner: str) -> Any:
-    """Return an object that takes the marks which scikit-learn would leave on an estimator of this name."""
+    """Return a stand-in for an estimator of this name, on which scikit-learn may set its attributes."""
     return type(owner, (BaseEstimator,), {})()
 
 

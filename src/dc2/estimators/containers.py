@@ -28,7 +28,7 @@ class SourceTransformer(TransformerMixin):
 
 
 class _Handed(TransformerMixin):
-    """A transformer that is handed its features; scikit-learn wraps them by the rules of whoever is `self`."""
+    """A transformer that returns given features; scikit-learn wraps them by the rules of `self`."""
 
     def transform(self, X: Any, features: Any) -> Any:
         return features

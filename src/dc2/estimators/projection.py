@@ -29,7 +29,7 @@ SEED = 41_096
 @saved_record
 @dataclass(frozen=True)
 class SparseProjection:
-    """Adds each column to four components, or takes it from them, at half its size: lengths and angles nearly stay.
+    """Adds or subtracts half of each column to or from four components, which nearly keeps lengths and angles.
 
     The components and signs are a hash of the column's number. With m components a squared distance is right within
     a relative error of about sqrt(2 / m), of one standard deviation.

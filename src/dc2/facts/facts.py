@@ -1,4 +1,4 @@
-"""Everything that is told of a fitted clusterer, each fact computed once and when it is asked for."""
+"""Everything that is told of a fitted clusterer; each fact is computed once, when it is first asked for."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dc2.kernels.similarity import InWords
 
 __all__ = ["Facts"]
 
-MOST_SHOWN = 2000  # signatures that are drawn or compared in pairs: nothing costs the square of more
-MOST_TOLD = 100  # clusters that pages tell of one by one, the largest; a summary has all
+MOST_SHOWN = 2000  # signatures at most are drawn or compared in pairs, since that costs their square
+MOST_TOLD = 100  # clusters that pages describe one by one, the largest; a summary has all
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Facts:
 
     @classmethod
     def of(cls, model: Any) -> Facts:
-        """Gather facts of a model, or raise where it is no fitted clusterer of this package."""
+        """Gather facts of a model, or raise if it is not a fitted clusterer of this package."""
         return cls(model, FittedClusters.of(model))
 
     @cached_property
     def drawn(self) -> NDArray[np.intp]:
-        """The signatures to be drawn: of each cluster as many as its share, heaviest first, and those of noise last."""
+        """The signatures to draw: from each cluster its share of them, heaviest first; those of noise last."""
         chosen = heaviest_of_clusters(self.clusters.labels, self.clusters.weights, MOST_SHOWN)
         is_noise = self.clusters.labels[chosen] < 0
         return np.concatenate([chosen[~is_noise], chosen[is_noise]])
@@ -71,7 +71,7 @@ class Facts:
 
     @property
     def told(self) -> int:
-        """How many clusters pages tell of one by one."""
+        """How many clusters pages describe one by one."""
         return min(self.clusters.n_clusters, MOST_TOLD)
 
     @cached_property
@@ -81,7 +81,7 @@ class Facts:
 
     @cached_property
     def strength(self) -> NDArray[np.float64]:
-        """How alike the signatures are that are drawn in a cluster, 0 to 1."""
+        """How alike the signatures are that are drawn and lie in a cluster, 0 to 1."""
         strength: NDArray[np.float64] = self.model.similarity_.strength(self.shown)
         return strength
 
@@ -128,7 +128,7 @@ class Facts:
 
     @cached_property
     def remarks(self) -> list[str]:
-        """Sentences on columns that are constant, look like ids, or make the clusters all alone."""
+        """Sentences on columns that are constant, look like ids, or make the clusters by themselves."""
         return column_remarks(self.clusters, self.n_rows)
 
     @cached_property
@@ -175,5 +175,5 @@ class Facts:
 
     @property
     def each_row_is_a_signature(self) -> bool:
-        """Whether the rows were so few that none had to stand for others."""
+        """Whether the rows were so few that each one was kept."""
         return self.n_rows == len(self.clusters.points)

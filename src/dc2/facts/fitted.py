@@ -27,7 +27,7 @@ class FittedClusters:
     values : ndarray of shape (n_signatures, n_features), float64
         The same in the units of the data.
     weights : ndarray of shape (n_signatures,), float64
-        Rows of each that are in its cluster, or all of one that is in none; ones if no signature has any.
+        The rows of each that are in its cluster, or all its rows if it is in none; all 1 if no signature has rows.
     spread : ndarray of shape (n_signatures,), float64
         Mean squared distance of its rows.
     labels : ndarray of shape (n_signatures,), int32
@@ -59,7 +59,7 @@ class FittedClusters:
 
     @classmethod
     def of(cls, model: Any) -> FittedClusters:
-        """Take them from a model, or raise where it is no fitted clusterer of this package."""
+        """Take them from a model, or raise if it is not a fitted clusterer of this package."""
         if not hasattr(type(model), "stability_"):
             raise InputTypeError(
                 f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
@@ -124,7 +124,7 @@ class FittedClusters:
         # A cluster whose signatures have no rows still has a place: that of its signatures.
         rowless = self.sizes[self.labels] == 0
         weights = np.where(rowless, 1.0, self.weights)
-        # Shares first: a sum of large values times weights may be no number.
+        # Shares first: a sum of large values times weights may overflow.
         shares = weights / np.bincount(self.labels, weights)[self.labels]
         starts = np.arange(len(self.labels) + 1)
         member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))

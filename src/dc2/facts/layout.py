@@ -108,7 +108,7 @@ def neighbours_layout(clusters: FittedClusters, distances: NDArray[np.float64]) 
 
 
 def _unit(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return points about their middle, at most 1 from it in any column, and their unit: so they can be squared."""
+    """Return points about their middle, scaled to lie within 1 of it so that squares are safe, and the scale."""
     low, high = points.min(axis=0), points.max(axis=0)
     centred = points - (low / 2 + high / 2)
     largest = float(np.abs(centred).max()) or 1.0
@@ -122,7 +122,7 @@ def _principal_components(
     share = weights / weights.sum()
     centred = points - share @ points
     _, sizes, directions = np.linalg.svd(centred * np.sqrt(share)[:, None], full_matrices=False)
-    found = len(directions[:2])  # one column, or one signature, has but one direction
+    found = len(directions[:2])  # one column, or one signature, has only one direction
     xy, variance = np.zeros((len(points), 2)), np.zeros(2)
     xy[:, :found] = centred @ directions[:2].T
     xy *= np.where(xy[np.abs(xy).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)

@@ -11,7 +11,7 @@ from dc2.facts.fitted import FittedClusters
 
 __all__ = ["LEVELS", "Profile", "cluster_profile", "level_word"]
 
-# From so many standard deviations on, a difference is called by the word.
+# A difference of at least so many standard deviations gets this word.
 LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather high", "rather low"))
 
 
@@ -40,7 +40,7 @@ class Profile:
     def telling_columns(self, most: int) -> NDArray[np.intp]:
         """Return the columns in which clusters differ most, the most telling first.
 
-        Every cluster's own most telling column comes before anyone's second, so that each is represented.
+        The most telling column of every cluster comes before the second of any, so that each is represented.
         """
         size = np.abs(self.difference)
         rank = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1, kind="stable")
@@ -60,7 +60,7 @@ class Profile:
         levels = [(level_word(self.difference[cluster, column]), int(column)) for column in order]
         return [(word, column) for word, column in levels if word]
 
-    def sentence(self, cluster: int, most: int = 4) -> str:
+    def sentence(self, cluster: int) -> str:
         """Return the words as a phrase, such as "high temperature, low humidity".
 
         Examples
@@ -68,7 +68,7 @@ class Profile:
         >>> Profile(("t", "h"), np.array([[1.0, -0.8]]), np.zeros((1, 2)), np.zeros(2)).sentence(0)
         'high t, low h'
         """
-        phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster, most))
+        phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster))
         return phrase or "near the average in every column"
 
 
@@ -84,7 +84,7 @@ def cluster_profile(clusters: FittedClusters) -> Profile:
     """
     clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
-    # Each column at a size of about 1, exactly: squares of very large and very small values are no numbers.
+    # Each column is brought to about 1 by a power of two: squares of very large and small values would be lost.
     points = np.ldexp(clusters.points, -np.frexp(np.abs(clusters.points).max(axis=0))[1])
     centre = share @ points
     deviation = np.sqrt(share @ (points - centre) ** 2)
@@ -96,7 +96,7 @@ def cluster_profile(clusters: FittedClusters) -> Profile:
 
 
 def level_word(difference: float) -> str:
-    """Return the word for a standardised difference; nothing for one that is not worth a word.
+    """Return the word for a standardised difference; an empty one for a small difference.
 
     Examples
     --------

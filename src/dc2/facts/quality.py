@@ -38,7 +38,7 @@ class Silhouette:
 def weighted_silhouette(
     points: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64]
 ) -> Silhouette | None:
-    """Return silhouettes, or None where there is but one cluster.
+    """Return silhouettes, or None where there is only one cluster.
 
     Parameters
     ----------

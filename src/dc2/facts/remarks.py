@@ -16,7 +16,7 @@ MOST_NAMED = 5
 
 
 def column_remarks(clusters: FittedClusters, n_rows: float) -> list[str]:
-    """Return sentences on columns that are constant, look like ids, or make the clusters all alone.
+    """Return sentences on columns that are constant, look like ids, or make the clusters by themselves.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def representatives(
     labels = clusters.labels[inside]
     off = members[inside].astype(np.float64) - clusters.means(clusters.points)[labels]
     squared = np.einsum("ij,ij->i", off, off)
-    squared[clusters.weights[inside] <= 0] = np.inf  # a signature that all rows left stands for none
+    squared[clusters.weights[inside] <= 0] = np.inf  # a signature without rows represents none
     order = np.lexsort((squared, labels))
     found, first = np.unique(labels[order], return_index=True)
     rows = members[inside[order[first]]].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Eigenvalues as the price of cutting once more, and the gap that speaks for a number of clusters."""
+"""Eigenvalues as the price of one more cut, and the gap that speaks for a number of clusters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 __all__ = ["cut_costs", "gap_after"]
 
-FREE = 1e-12  # pieces without any tie between them; what LAPACK leaves of a zero is smaller
+FREE = 1e-12  # the price between pieces without any tie; rounding by LAPACK is smaller
 WIDE_JUMP = 1.5
 LONELY_JUMP, LONELY_BY = 1.2, 2.5
 NEARLY_WIDEST = 0.75

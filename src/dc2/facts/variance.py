@@ -1,4 +1,4 @@
-"""How much of the rows is left in their signatures."""
+"""How much of the rows' variance their signatures keep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def variance_kept(signatures: Signatures) -> float:
     weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(signatures))
     share = weights / weights.sum()
     points = signatures.points.astype(np.float64)
-    # Any power of two would do: this one keeps squares of very large and very small values numbers.
+    # Any power of two would do; this one keeps squares of very large and very small values in range.
     exponent = int(np.frexp(max(np.abs(points).max(), np.sqrt(signatures.spread.max())))[1])
     points = np.ldexp(points, -exponent)
     off = points - share @ points

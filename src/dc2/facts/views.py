@@ -1,4 +1,4 @@
-"""Views: the same signatures in other numbers of clusters, to be looked at beside those that were chosen."""
+"""Views: the same signatures in other numbers of clusters, to compare with the one that was chosen."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Gaussian(BaseEstimator):
     def build(
         self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
     ) -> GaussianSimilarity:
-        """Measure the distances between nodes; nothing in it is random."""
+        """Build the kernel of nodes; nothing in it is random."""
         points = nodes.points.astype(np.float64)
         squared = _squared_distances(points, points)
         np.fill_diagonal(squared, 0.0)
@@ -67,7 +67,7 @@ class GaussianSimilarity:
     Attributes
     ----------
     points : ndarray of shape (n_nodes, n_features), float32
-        From which the matrix is computed anew when it is asked for.
+        The matrix is computed from them whenever it is asked for.
     bandwidth : float
         The sigma in use.
     """

@@ -58,7 +58,7 @@ class Nodes:
 
     @property
     def relative_masses(self) -> NDArray[np.float64]:
-        """Masses with mean 1; a node that all rows left for nearer ones keeps its place, but has no say."""
+        """Masses with mean 1; a node without rows keeps its place, but carries next to no weight."""
         if not self.masses.any():
             return np.ones(len(self.masses))
         relative: NDArray[np.float64] = np.maximum(self.masses, 1e-9 * self.masses.mean())
@@ -74,9 +74,9 @@ def nodes_at(
 ) -> Nodes:
     """Return nodes at given points.
 
-    In float32 about their mean: what is conquered then does not depend on the last bits of sums. Left between clusters
-    when its rows walked to nearer ones, a node without rows would be a cluster of its own; so it moves to the
-    nearest that has rows.
+    They are float32 about their mean, so that clusters do not depend on the last bits of sums. A node that lost all its
+    rows to nearer ones may lie between clusters and would become a cluster of its own; so it moves to the nearest node
+    that has rows.
     """
     filled, empty = np.flatnonzero(masses > 0), np.flatnonzero(masses <= 0)
     standing = np.arange(len(points))

@@ -23,7 +23,7 @@ from dc2.trees.forest import FOREST_CUTS, ForestCut, forest_leaf_size
 __all__ = ["RPF", "RPFKernel", "RPFSimilarity", "rpf_similarity"]
 
 BANDWIDTHS = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
-FINEST_FOR_COUNTING = 0.03  # below it lone outliers pass for clusters
+FINEST_FOR_COUNTING = 0.03  # with a smaller bandwidth lone outliers pass for clusters
 
 
 @saved_model
@@ -182,7 +182,7 @@ class RPFSimilarity:
 
 
 class RPFKernel(RPF):
-    """The rpf-kernel of points as an estimator: the very kernel that `RPFCluster` uses.
+    """The rpf-kernel of points as an estimator: the same kernel that `RPFCluster` uses.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["DenseSimilarity", "InWords", "Similarity", "SimilarityRecipe"]
 
 @dataclass(frozen=True)
 class InWords:
-    """A similarity for people who do not know it.
+    """A similarity explained to people who do not know it.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class InWords:
     unit : str
         What its numbers count.
     whole : str
-        What a number of 1 stands for, such as "all trees"; empty where numbers are no shares.
+        What a number of 1 stands for, such as "all trees"; empty where the numbers are not shares.
     """
 
     neighbours: str

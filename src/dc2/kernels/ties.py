@@ -100,7 +100,7 @@ class TieSimilarity:
         return np.minimum(strength, 1.0)
 
     def apart(self, some: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return distances: nodes of a few among very many are hardly tied to each other."""
+        """Return distances: a few nodes out of very many are hardly tied to each other."""
         return np.asarray(euclidean_distances(points))
 
     def in_words(self) -> InWords:

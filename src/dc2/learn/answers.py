@@ -29,7 +29,9 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
     """Return a check that the estimator has a method: the fitted one, if there is one."""
 
     def check(self: Any) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), method)  # its own words if it has none
+        getattr(
+            getattr(self, "estimator_", self.estimator), method
+        )  # raises the estimator's own error if it has none
         return True
 
     return check
@@ -77,10 +79,10 @@ class LearnedRecord:
 
 
 class Answers(KnowsItsColumns):
-    """The methods of `DC2` that its estimator makes possible; those it does not are not there.
+    """The methods of `DC2` that its estimator makes possible; others do not exist.
 
-    `transform` stands here, and not in a scikit-learn transformer, because `set_output` would wrap it there so that it
-    always seemed to be there.
+    `transform` is defined here and not in a scikit-learn transformer, because `set_output` would wrap it there, and it
+    would always seem to exist.
     """
 
     estimator: Any

@@ -191,7 +191,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """The cluster of each signature."""
         labels = self._record.signature_labels
         if labels is None:
-            raise AttributeError("signature_labels_ is there only where the estimator is a clusterer.")
+            raise AttributeError("signature_labels_ exists only where the estimator is a clusterer.")
         return labels
 
     @property
@@ -222,7 +222,7 @@ class DC2(Answers, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self.signatures_.distortion
 
     def get_metadata_routing(self) -> Any:
-        """Return who consumes which metadata: `fit` uses sample_weight itself, the rest is the estimator's."""
+        """Return which metadata goes where: `fit` uses sample_weight itself, the rest is the estimator's."""
         return metadata_router(self)
 
     def __sklearn_tags__(self) -> Any:
@@ -269,7 +269,7 @@ def _labels_of(estimator: Any, points: NDArray[Any]) -> NDArray[Any]:
     labels = np.asarray(estimator.labels_ if hasattr(estimator, "labels_") else estimator.predict(points))
     if len(labels) != len(points):
         raise ParameterError(
-            f"{name} gave {len(labels)} labels for {len(points)} signatures: it clusters something else than rows. Use "
-            "a clusterer of rows, such as AgglomerativeClustering()."
+            f"{name} gave {len(labels)} labels for {len(points)} signatures: it clusters something other than rows. "
+            "Use a clusterer of rows, such as AgglomerativeClustering()."
         )
     return labels

@@ -1,4 +1,4 @@
-"""What an estimator can be taught by signatures, and what it cannot."""
+"""Which estimators can learn from signatures, and how."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _check_answers(estimator: Any, name: str) -> None:
 
 
 def _is_semi_supervised(estimator: Any) -> bool:
-    """Only these read -1 as "not labelled", also in a pipeline or a search; to any other it is a class like any."""
+    """Only these read -1 as "not labelled", also in a pipeline or a search; to all others it is an ordinary class."""
     inner = [estimator, *estimator.get_params().values()]
     bases = (base for part in inner for base in type(part).__mro__)
     return any(base.__module__.startswith("sklearn.semi_supervised") for base in bases)

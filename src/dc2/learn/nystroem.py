@@ -196,7 +196,7 @@ class SignatureNystroem(RowFeatures):
 def inverse_root(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return U / sqrt(L) and L of a kernel matrix U L U', without the eigenvalues that are rounding.
 
-    What is left out cannot be told from zero: its inverse root would only blow rounding errors up.
+    What is left out cannot be told from zero: its inverse root would only magnify rounding errors.
 
     Examples
     --------

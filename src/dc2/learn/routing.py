@@ -22,7 +22,7 @@ ROUTED = (
 
 
 def metadata_router(owner: Any) -> MetadataRouter:
-    """Return who consumes metadata: the owner its sample_weight, the estimator what it asks for."""
+    """Return which metadata goes where: sample_weight to the owner, to the estimator what it asks for."""
     mapping = MethodMapping()
     for method in ROUTED:
         mapping.add(caller=method, callee=method)

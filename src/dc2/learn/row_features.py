@@ -1,4 +1,4 @@
-"""Rows to features, a few at a time, by what the signatures of all rows have taught."""
+"""Rows to features, a few at a time, by what was learned from the signatures of all rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FeaturesRecord:
     compressor : Compressor
         Fitted on all rows.
     learned : object
-        What the features need beside, made from the signatures.
+        What else the features need, made from the signatures.
     """
 
     columns: Columns
@@ -40,7 +40,7 @@ class FeaturesRecord:
 
 
 class RowFeatures(KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, SourceTransformer, BaseEstimator, ABC):
-    """`fit` and `transform` of the kernel features; what is learnt from signatures is left to each of them."""
+    """`fit` and `transform` of the kernel features; a subclass says what it learns from signatures."""
 
     n_jobs: int | None
     block_bytes: int

@@ -44,7 +44,7 @@ class SelectedRows:
             selected = self._selected[block.start : stop]
             if selected.any():
                 X = block.X[selected]
-                if not values_usable(X):  # said here, where rows still have the numbers that the user knows
+                if not values_usable(X):  # raised here, where rows still have the numbers that the user knows
                     raise_unusable(block.X, self.feature_names, block.start)
                 weights = None if block.weights is None else block.weights[selected]
                 yield Block(start, X, weights)

@@ -1,4 +1,4 @@
-"""Compression that carries a target along: what the estimator is taught."""
+"""Compression that carries a target along, for the estimator to learn from."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Le
     weights = weights_of(source, compressor.block_bytes)
     n_signatures = len(compressor.signatures_)
     rows = np.bincount(ids, weights, n_signatures).astype(np.float64)
-    # A signature that all its rows have left for a nearer one has no target to teach.
+    # A signature that lost all its rows to nearer ones has no target.
     taught = rows > 0
     columns = y.reshape(len(y), -1).T
     totals = [
@@ -85,7 +85,7 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Le
 def _within_classes(
     compressor: Compressor, source: Source, y: NDArray[Any], min_per_class: int, semi_supervised: bool
 ) -> Lesson:
-    """Compress each class apart, so that every signature is of one class."""
+    """Compress each class separately, so that every signature belongs to one class."""
     if compressor.scale is not None:
         raise ParameterError(
             f"scale={compressor.scale!r} would scale each class by itself, because classes are compressed apart. "

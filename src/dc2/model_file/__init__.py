@@ -1,4 +1,4 @@
-"""Fitted models as files: arrays and JSON in a zip, read back without running anything that is in the file.
+"""Fitted models as files: arrays and JSON in a zip, read back without executing anything in the file.
 
 A ``.dc2`` file holds ``model.json`` and one ``.npy`` member per array, so that `numpy.load` and any zip tool can look
 into it. The JSON names a class and the small records it is made of. Only classes that registered themselves with

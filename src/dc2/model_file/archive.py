@@ -1,4 +1,4 @@
-"""The zip that a model file is: written whole, and read so that no file can ask for more than its size deserves."""
+"""The zip archive of a model file: written whole, and read so that no file can take far more memory than its size."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ HEADER_MEMBER = "model.json"
 # Fixed, so that equal models are equal files.
 MEMBER_TIME = (1980, 1, 1, 0, 0, 0)
 
-# What a file may unpack to. What packs better than its share is stored as it is, so no honest model comes near.
+# How much a file may unpack to. Arrays that compress better are stored uncompressed, so no real model comes near.
 UNPACKED_BYTES = 64 * 2**20
 UNPACKED_RATIO = 16
 PACKED_RATIO, PACKED_WHATEVER_BYTES = 8, 2**14
@@ -68,9 +69,20 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 @contextmanager
 def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
-    """Open a model file; whatever a broken one provokes, here or while it is open, becomes one sentence."""
-    with open(Path(path).expanduser(), "rb") as file, _damage_is_told(path):
+    """Open a model file; any error that a broken one causes, now or while it is open, becomes one sentence."""
+    place = Path(path).expanduser()
+    _check_kind(place)
+    with open(place, "rb") as file, _damage_is_told(path):
         yield Archive(Path(path), file)
+
+
+def _check_kind(place: Path) -> None:
+    """Raise if it is a pipe or a device: such may have no end, or nobody who writes into it."""
+    mode = place.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ModelFileError(
+            f"{os.fspath(place)!r} is not a dc2 model: it is a pipe or a device, not a file."
+        )
 
 
 class Archive:
@@ -103,7 +115,7 @@ class Archive:
         return header
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array of the file; each is there for one place."""
+        """Return an array of the file; each may be used only once."""
         info = self._unread.pop(name)
         with self._zip.open(info) as member:
             _check_array(member, info.file_size)
@@ -139,7 +151,7 @@ class Archive:
 
 
 def _check_array(member: Any, n_bytes: int) -> None:
-    """Raise if what an array says of itself is not what there is room for in its member."""
+    """Raise if the shape and type of an array do not match the size of its member."""
     version = np.lib.format.read_magic(member)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(member)
@@ -152,7 +164,7 @@ def _check_array(member: Any, n_bytes: int) -> None:
 
 @contextmanager
 def _damage_is_told(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn whatever a broken file provokes into one sentence."""
+    """Turn any error that a broken file causes into one sentence."""
     try:
         yield
     except (ModelFileError, MemoryError):

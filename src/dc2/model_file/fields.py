@@ -1,4 +1,4 @@
-"""Whether what was read from a file is of the types that the fields of a record are declared to have."""
+"""Checks that values read from a file have the types that the fields of a record declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes that a model file may name; they register themselves, so that this room knows nothing of theirs."""
+"""The classes that a model file may name; they register themselves, so that this package need not know them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def saved_record(cls: Class) -> Class:
 
     Its fields may be numbers, texts, None, lists, tuples, dicts, arrays, other registered records and estimators. If it
     has a method ``check()``, that is called on every record that was read from a file, and raises if the parts do not
-    fit together: whoever uses the record afterwards may trust it.
+    fit together: code that uses the record afterwards may rely on it.
     """
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"{cls.__name__} is not a dataclass.")

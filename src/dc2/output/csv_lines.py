@@ -1,4 +1,4 @@
-"""Columns as lines of CSV: text to the letter, in quotes only where CSV needs them."""
+"""Columns as lines of CSV: text exactly as it is, in quotes only where CSV needs them."""
 
 from __future__ import annotations
 

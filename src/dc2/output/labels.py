@@ -21,7 +21,7 @@ __all__ = ["check_columns", "check_output_path", "check_room", "write_labels"]
 
 Labels = NDArray[Any] | Mapping[str, NDArray[Any]]
 
-# What a label takes at least in a file; packed ones may take next to nothing.
+# The fewest bytes of a label in a file; compressed ones may take next to nothing.
 LEAST_BYTES = {".parquet": 0, ".arrow": 4, ".feather": 4, ".csv": 2, ".csv.gz": 0, ".npy": 4}
 
 

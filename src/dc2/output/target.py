@@ -14,9 +14,9 @@ __all__ = ["check_target", "renamed_at_the_end", "write_whole"]
 
 
 def check_target(path: str | os.PathLike[str], what: str) -> Path:
-    """Return the path if a file can be written there, else raise, saying what it was to hold.
+    """Return the path if a file can be written there, else raise; `what` names its contents in the message.
 
-    An existing file is replaced at the end, so it must be a file: a link, a device or a pipe would be lost by that.
+    An existing file is replaced at the end, so it must be a regular file: a link, a device or a pipe would be lost.
 
     Examples
     --------

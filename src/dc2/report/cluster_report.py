@@ -1,4 +1,4 @@
-"""The report on a fitted clusterer: one HTML file that needs nothing but itself."""
+"""The report on a fitted clusterer: one HTML file that needs nothing else."""
 
 from __future__ import annotations
 

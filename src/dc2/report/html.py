@@ -125,7 +125,7 @@ def table(
     rows : iterable of sequences
         Cells: contents, or `Cell` where sorting or looks need more. The first one names the row.
     label : str
-        What the table shows, for those who do not see it.
+        What the table shows, for those who cannot see it.
     text_columns : collection of int, default=(0,)
         Columns that hold text and stand left; numbers stand right.
     sortable : bool, default=True
@@ -182,9 +182,9 @@ def code_block(text: str, label: str) -> Html:
     return tag("div", button, tag("pre", tag("code", text), tabindex="0", aria_label=label), class_="code")
 
 
-def figure(drawing: Html, caption: Content = None, class_: str | None = None) -> Html:
+def figure(drawing: Html, caption: Content = None) -> Html:
     """Return a drawing with words under it."""
-    return tag("figure", drawing, None if caption is None else tag("figcaption", caption), class_=class_)
+    return tag("figure", drawing, None if caption is None else tag("figcaption", caption))
 
 
 def image(png: bytes, alt: str, **attributes: Any) -> Html:

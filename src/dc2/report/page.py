@@ -1,4 +1,4 @@
-"""Whole pages: sections, contents, style and scripts in one file that needs nothing but itself."""
+"""Whole pages: sections, contents, style and scripts in one file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Section:
     title : str
         Its heading; also its place in the contents.
     lead : str or Html
-        One or two plain sentences that say what is to be seen.
+        One or two plain sentences that say what the section shows.
     body : Html
         Everything else.
     """

@@ -100,7 +100,7 @@ def chart(
     ----------
     series : sequence of Series
     alt : str
-        What is to be seen, for those who do not see it.
+        What the chart shows, for those who cannot see it.
     x_title, y_title : str
     x_log, y_log : bool, default=False
         Logarithmic axes.

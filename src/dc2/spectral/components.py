@@ -25,8 +25,8 @@ def components(similarity: FloatArray) -> Labels:
 def keep_heaviest(labels: Labels, weights: FloatArray, k: int) -> Labels:
     """Return k clusters: the k - 1 heaviest as they are, and all others together as the last.
 
-    Nothing is left that says which of the others belong together. Most often they are strays, and then this
-    spoils only the lightest of the true clusters.
+    Nothing says which of the others belong together. Most often they are strays, and then only the lightest of the true
+    clusters suffers.
     """
     heaviest_first = np.argsort(-np.bincount(labels, weights), kind="stable")
     rank = np.empty_like(heaviest_first)
@@ -53,7 +53,7 @@ def split_to_k(labels: Labels, similarity: FloatArray, weights: FloatArray, k: i
 
 
 def _far_side(rows: FloatArray) -> npt.NDArray[np.bool_]:
-    """Mark the rows nearer to the row farthest from the first than to the first; none if all are the same."""
+    """Mark the rows that are nearer to the one farthest from the first than to the first; none if all are the same."""
     from_first = np.abs(rows - rows[0]).max(axis=1)
     farthest = int((from_first >= from_first.max() * (1 - 1e-9)).argmax())
     from_farthest = np.abs(rows - rows[farthest]).max(axis=1)

@@ -84,7 +84,7 @@ def eigengap(eigenvalues: FloatArray, k: int) -> float:
 def rounding(gap: float) -> float:
     """Return how far rounding may move unit rows of eigenvectors that an eigengap sets apart from the others.
 
-    It grows as the gap shrinks; the bounds keep ties apart from both bits and structure.
+    It grows as the gap shrinks; it is bounded so that a tie is neither the last bit nor structure.
     """
     return float(np.clip(1e-13 / gap, 1e-9, 1e-3))
 

@@ -12,6 +12,7 @@ from dc2.spectral.affinity import FloatArray, Labels
 __all__ = ["assign_kmeans"]
 
 _MAX_ITERATIONS = 300
+_RESTARTS = 10  # the first of the best is taken
 
 
 def assign_kmeans(
@@ -21,7 +22,6 @@ def assign_kmeans(
     rng: np.random.Generator,
     *,
     tie: float = 1e-9,
-    n_restarts: int = 10,
 ) -> Labels:
     """Return the cluster of each row: the best of several runs of weighted K-means.
 
@@ -37,8 +37,6 @@ def assign_kmeans(
         Where the starting centres are drawn from.
     tie : float, default=1e-9
         Squared distances that differ by less are equal.
-    n_restarts : int, default=10
-        How many runs; the first of the best is taken.
 
     Returns
     -------
@@ -46,7 +44,7 @@ def assign_kmeans(
         Labels from 0 to n_clusters - 1.
     """
     best_labels, best_cost = np.zeros(len(rows), dtype=np.intp), np.inf
-    for _ in range(n_restarts):
+    for _ in range(_RESTARTS):
         centres = _spread_centres(rows, n_clusters, weights, rng, tie)
         labels, cost = _lloyd(rows, weights, centres, tie)
         if cost < best_cost - tie * weights.sum():

@@ -1,4 +1,4 @@
-"""Spectral clustering of a similarity matrix, beside Ng, Jordan and Weiss, and Shi and Malik."""
+"""Spectral clustering of a similarity matrix, after Ng, Jordan and Weiss, or Shi and Malik."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Random projection trees and forests: the one mechanism."""
+"""Random projection trees and forests, which everything else is built on."""
 
 from dc2.trees.forest import RPForest
 from dc2.trees.tree import RPTree

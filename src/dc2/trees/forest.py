@@ -106,7 +106,7 @@ class RPForest:
 
         grown = _in_threads(grow_one, range(n_trees), n_jobs)
         forest = cls(tuple(tree for tree, _ in grown), np.stack([leaf for _, leaf in grown]))
-        # Points of weight 0 grow nothing, but have their place.
+        # Points of weight 0 do not shape the tree, but are routed through it.
         return forest if sample_weight is None else replace(forest, leaves=forest.apply(X))
 
     @property
@@ -154,7 +154,7 @@ class RPForest:
 def forest_leaf_size(leaf_size: Any, n_points: float) -> float:
     """Return the leaf size of a forest over so many points."""
     if isinstance(leaf_size, str) and leaf_size == "auto":
-        # Of a handful of points some must share a leaf, and no two always.
+        # Among a handful of points some must share a leaf, but no two in every tree.
         smallest = min(SMALLEST_LEAF, max(n_points / 2, min(3, n_points - 1)))
         return float(min(max(n_points / POINTS_PER_LEAF_SIZE, smallest), LARGEST_LEAF))
     return check_positive("leaf_size", leaf_size)

@@ -139,7 +139,7 @@ class RPTree:
 
     @property
     def depth(self) -> int:
-        """Number of cuts on the longest way from the root to a leaf."""
+        """Number of cuts on the longest path from the root to a leaf."""
         return int(self.leaf_depths.max())
 
     @property
@@ -195,7 +195,7 @@ class RPTree:
     def radius_by_depth(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the mean distance of rows to the centroid of their node, for depth 0, 1, ... to the deepest leaf.
 
-        It shrinks towards 0 as depth grows: on this rests the paper's argument that the error vanishes.
+        It shrinks towards 0 as depth grows; the paper's argument that the error vanishes rests on this.
         """
         rows = checked_rows(X).X.astype(np.float64)
         leaf = self.apply(X)
@@ -223,7 +223,7 @@ def checked_rows(X: Any, sample_weight: ArrayLike | None = None) -> Block:
 
 
 def values_usable(X: NDArray[Any]) -> bool:
-    """Return whether all values are finite, and so small that no projection overflows."""
+    """Return whether all values are finite, and small enough that no projection overflows."""
     largest = max(X.max(initial=0.0), -X.min(initial=0.0))  # NaN where there is one
     return bool(largest < np.finfo(X.dtype).max / (4 * np.sqrt(X.shape[1])))
 

@@ -1,6 +1,7 @@
 """The core on a graphics card: the same functions, the same bits, where the rows lie.
 
-The kernels (`device.hpp`, `blocks.hpp`) are compiled when they are first used, for one dtype and width, by way of CuPy.
+The kernels (`launch.hpp` and what it includes) are compiled by CuPy's compiler when they are first used, for one dtype
+and width.
 Nothing here is imported unless rows lie on a card or ``device="cuda"`` asks for one.
 """
 

@@ -1,4 +1,4 @@
-"""The card: its memory, its kernels, and what goes wrong with it in words."""
+"""The card: its memory, its kernels, and its errors in plain words."""
 
 from __future__ import annotations
 
@@ -19,9 +19,18 @@ from dc2.errors import DeviceError
 
 __all__ = ["Card", "own_card"]
 
-HEADERS = ("device.hpp", "blocks.hpp")
+# In the order in which they include each other.
+HEADERS = (
+    "numbers.hpp",
+    "device.hpp",
+    "blocks.hpp",
+    "routing.hpp",
+    "sums.hpp",
+    "scaling.hpp",
+    "launch.hpp",
+)
 AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # numbers of cuBLAS; roughly: as TF32
-LITTLE_BYTES = 2**26  # so many are taken without looking whether they are free
+LITTLE_BYTES = 2**26  # so few are taken without checking that they are free
 SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
 
 
@@ -77,7 +86,7 @@ class Card:
         return fetchable.reshape(array.shape)
 
     def room_for(self, wanted: int) -> int:
-        """Return how many bytes, of so many that are wanted at a time, to take: a quarter of what is free at most."""
+        """Return how many of the wanted bytes to take at a time: at most a quarter of those that are free."""
         if wanted <= LITTLE_BYTES:
             return wanted
         free = self.xp.cuda.Device(self.number).mem_info[0] + self.xp.get_default_memory_pool().free_bytes()
@@ -102,7 +111,7 @@ class Card:
         Parameters
         ----------
         kernel : str
-            A name from `blocks.hpp`.
+            A name from `launch.hpp`, without its `_kernel`.
         dtype, width
             Of the rows.
         job : sequence of int, array or None
@@ -200,7 +209,7 @@ class Card:
 def compiled(xp: Any, dtype: np.dtype[Any], width: int) -> Path:
     """Return the file that holds the kernels for rows of some dtype and width; made when first asked for.
 
-    CuPy's own way to compile flushes numbers next to zero to zero, so only its compiler is used, and its folder.
+    CuPy's own way of compiling flushes tiny numbers to zero, so only its compiler and its folder are used.
     """
     compiler = xp.cuda.compiler
     real = {4: "float", 8: "double"}[dtype.itemsize]

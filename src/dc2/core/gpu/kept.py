@@ -16,7 +16,7 @@ MOST = 16  # arrays: those of two models or so
 
 
 class Kept:
-    """What was made of arrays, while these live and not too many others have come after them.
+    """What was made from arrays, kept while these live and until too many others have followed.
 
     An array is known by itself and not by its values: what is changed in place must not be kept.
 

@@ -1,6 +1,6 @@
-"""Centres for rough products: what a matrix product of any rounding says for sure about distances.
+"""Centres for rough products: what a matrix product, however it rounds, says for sure about distances.
 
-See `Bounds` in `device.hpp`, which holds the law; the numbers here follow it.
+See `Bounds` in `device.hpp` for the inequality; the numbers here follow it.
 """
 
 from __future__ import annotations

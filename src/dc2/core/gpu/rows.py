@@ -117,7 +117,7 @@ class DeviceRows:
     ) -> int:
         """Do what `dc2.core.scan` does; the arrays of `found` are on the card."""
         with self.card.use():
-            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, self._taker)
+            return scan.scan(self.card, self.X, weights, tree, centres, sums, found, taken=self._taker)
 
     def means(
         self,

@@ -14,7 +14,10 @@ from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
 
-LANES, CHUNKS = 8, 4  # points stand in groups of four chunks of eight columns: see `device.hpp`
+LANES, CHUNKS = (
+    8,
+    4,
+)  # points stand in groups of four chunks of eight columns: see `place_in_point` in `device.hpp`
 PIECE_ROWS = 2**26  # rows at a time
 ROW_BYTES = 24  # that are kept for each of them
 COPIED_BYTES = 2**30  # at a time, where rows are scaled first
@@ -24,7 +27,7 @@ MANY_HELD_BYTES, MOST_HELD_BYTES = 256, 384  # of a wide row, by each of eight t
 TILE_THREADS = 1024
 MOST_TILE_ROWS = 2**16
 ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
-HELD_BYTES = 256  # of a row, by one thread, at most; `blocks.hpp` knows these two as well
+HELD_BYTES = 256  # of a row, by one thread, at most; the headers know these two as well
 HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
 _NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # of the host: they stay on the card
 MOST_MULTIPLIED = 2048  # signatures, of which rows have rough products with all
@@ -41,6 +44,7 @@ def scan(
     centres: Centres,
     sums: SumsOut | None,
     found: FoundOut,
+    *,
     taken: Callable[[Any, int], Any] | None = None,
 ) -> int:
     """Do what `dc2.core.scan` does with rows on a card.

@@ -20,7 +20,7 @@ __all__ = ["CudaEngine"]
 R = TypeVar("R")
 
 WHOLE = 2**62  # bytes
-SENT_BYTES = 128 * 2**20  # at a time, at least: a card works on many rows at once
+SENT_BYTES = 128 * 2**20  # at least, at a time: a card works on many rows at once
 MOST_HELD_BYTES = 2**30  # of rows that are sent there for several passes
 
 

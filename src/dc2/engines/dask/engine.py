@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 TASKS_PER_THREAD = 8
 FEWEST_TASKS = 64
-"""So many at least where there are so many chunks: a cluster may grow while it works."""
+"""At least so many tasks, if there are so many chunks: a cluster may grow while it works."""
 
 
 class DaskEngine:
@@ -74,7 +74,7 @@ def run_job(
     job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield numbers of rows and their results, in chunk order."""
-    batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads()))
+    batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads(stage)))
     work = Pass(job, chunks, batches, stage, active_client())
     for (_, rows), result in zip(work.wanted, results_in_order(work), strict=True):
         yield rows, result

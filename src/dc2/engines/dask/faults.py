@@ -13,7 +13,7 @@ from dc2.errors import InputError, InputTypeError, ParameterError, SourceError
 if TYPE_CHECKING:
     from dc2.engines.dask.passes import Pass
 
-__all__ = ["KINDS", "explain", "no_workers", "workers_died"]
+__all__ = ["KINDS", "explain", "no_scheduler", "no_workers", "workers_died"]
 
 KINDS = (Exception, asyncio.CancelledError)
 """What may come out of a cluster; to be cancelled is not an Exception everywhere."""
@@ -42,10 +42,18 @@ def explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[A
 
 
 def no_workers(stage: str, seconds: float) -> SourceError:
-    """Return the error that says that nobody is left to do the work."""
+    """Return the error that says that no worker is left."""
     return SourceError(
         f"the cluster has had no worker for {seconds:g} seconds, and the chunks ({stage}) are not done. "
         "Start workers and fit again."
+    )
+
+
+def no_scheduler(stage: str) -> SourceError:
+    """Return the error that says that the cluster cannot be reached any more."""
+    return SourceError(
+        f"the scheduler of the Dask cluster cannot be reached any more, and the chunks ({stage}) are not done. "
+        "Connect a client to a cluster and fit again."
     )
 
 

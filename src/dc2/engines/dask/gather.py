@@ -12,7 +12,7 @@ import dask
 from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 
-from dc2.engines.dask.faults import KINDS, explain, no_workers, workers_died
+from dc2.engines.dask.faults import KINDS, explain, no_scheduler, no_workers, workers_died
 from dc2.engines.dask.suspects import deadly_chunk, suspects
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["active_client", "n_threads", "results_in_order"]
 
 GATHERED_AT_ONCE = 16
-"""Results that are ready travel together; each way takes some milliseconds."""
+"""Results that are ready travel together, since each trip takes some milliseconds."""
 LOOK_SECONDS = 10.0
 NO_WORKER_SECONDS = 600.0
-"""So long a cluster may be without any worker, which is time for new ones to come."""
+"""How long a cluster may be without any worker, which gives new ones time to come."""
 
 
 def active_client() -> Any | None:
@@ -33,11 +33,14 @@ def active_client() -> Any | None:
     return owner if hasattr(owner, "scheduler_info") else None
 
 
-def n_threads() -> int:
-    """Return how many tasks run at a time."""
+def n_threads(stage: str) -> int:
+    """Return how many tasks of the stage can run at a time."""
     client = active_client()
-    threads: int = CPU_COUNT if client is None else sum(client.nthreads().values())
-    return max(1, threads)
+    try:
+        threads: int = CPU_COUNT if client is None else sum(client.nthreads().values())
+        return max(1, threads)
+    except OSError as error:
+        raise no_scheduler(stage) from error
 
 
 def results_in_order(work: Pass) -> Iterator[Any]:
@@ -105,6 +108,8 @@ def _gathered(client: Any, work: Pass) -> Iterator[Any]:
                 futures.popleft()
             yield from results
     except KINDS as error:
+        if isinstance(error, OSError) and client.status != "running":
+            raise no_scheduler(work.stage) from error
         explain(error, work, first_failed)
         raise
     finally:

@@ -1,4 +1,4 @@
-"""From a computed piece to a block of rows, with everything checked that Dask takes on trust."""
+"""From a computed piece to a block of rows, checking everything that Dask takes on trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which chunk kills the workers: those that were there when workers died are tried once more, one at a time.
+"""Which chunk kills the workers: those that dead workers had been given are tried once more, one at a time.
 
 Dask blames every task that a dead worker had been given, also those that waited there or ran beside the deadly one.
 A chunk that is alone on the cluster and kills again has no neighbour that could have done it.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["deadly_chunk", "suspects"]
 
 SECONDS_FOR_A_WORKER = 60
-"""So long a dead worker may take to come back before nothing can be tried any more."""
+"""How long a dead worker may take to come back before we give up."""
 SECONDS_BETWEEN_LOOKS = 5
 MOST_SUSPECTS = 32
 """Batches that are tried. The deadly one was there at every death, so it is among the first; this bounds the time."""
@@ -66,7 +66,7 @@ def _kills(client: Any, work: Pass, chunk: Chunk) -> bool:
         try:
             wait(future, timeout=SECONDS_BETWEEN_LOOKS)
         except TimeoutError:
-            if not client.nthreads():  # nobody else was there who could have killed the last one
+            if not client.nthreads():  # nothing else ran that could have killed the last one
                 return True
         else:
             return future.status == "error" and isinstance(future.exception(), KilledWorker)

@@ -35,7 +35,7 @@ def _steps(facts: Facts) -> dict[str, str]:
     groups = f"{k} groups" if k > 1 else "one group"
     if facts.each_row_is_a_signature:
         divide = f"The {signatures} rows are few: each was kept as it is."
-        compress = "No row had to stand for others."
+        compress = "No row had to stand in for others."
     else:
         how = facts.model.router_.in_words()
         divide = f"{how} split the rows into {signatures} small pieces of rows that are alike."

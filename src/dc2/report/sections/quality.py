@@ -71,7 +71,7 @@ def section(facts: Facts) -> Section:
 
 def _lead(straight: Silhouette | None, kernel: Silhouette | None) -> str:
     if straight is None:
-        return "There is one cluster, so there is nothing to compare it with."
+        return "There is only one cluster, so there is nothing to compare it with."
     by_kernel = "" if kernel is None else f" in straight lines and {kernel.overall:.2f} by the kernel"
     return f"The mean silhouette is {straight.overall:.2f}{by_kernel}: 1 is far apart, 0 is touching."
 

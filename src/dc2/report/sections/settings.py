@@ -1,4 +1,4 @@
-"""Settings and versions: what it takes to do the same again."""
+"""Settings and versions: what is needed to repeat the result."""
 
 from __future__ import annotations
 

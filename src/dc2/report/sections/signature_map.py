@@ -58,7 +58,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     body = join(
         map_,
         paragraph(
-            f"{number(len(clusters.points))} signatures are drawn, of each cluster the heaviest; "
+            f"{number(len(clusters.points))} signatures are drawn, the heaviest of each cluster; "
             f"{number(left_out)} are not.",
             class_="note",
         )
@@ -81,7 +81,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
 
 
 def _placed(layout: Layout) -> NDArray[np.float64]:
-    """Return places on the drawing; where the axes are no columns, one unit is as long across as up."""
+    """Return places on the drawing; unless the axes are columns, one unit is as long across as up."""
     low, high = layout.xy.min(axis=0), layout.xy.max(axis=0)
     half = high / 2 - low / 2  # halves, since places may lie as far apart as numbers go
     half = np.where(half > 0, half, half.max() or 0.5)
@@ -143,7 +143,7 @@ def _drawing(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> Ht
 
 
 def _label_places(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> NDArray[np.float64]:
-    """Return for each cluster the place of its signature nearest to its middle, so that no number stands in a void."""
+    """Return for each cluster the place of the signature nearest to its middle, so that its number stands on a mark."""
     places = np.empty((told, 2))
     for k in range(told):
         own = xy[clusters.labels == k]

@@ -1,4 +1,4 @@
-"""The eigenvalues: what it would cost to cut once more."""
+"""The eigenvalues: what one more cut would cost."""
 
 from __future__ import annotations
 
