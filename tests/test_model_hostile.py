@@ -284,3 +284,11 @@ def test_pipes_and_devices_are_refused_before_they_are_read(tmp_path: Path) -> N
     for path in ("pipe.dc2", "link.dc2"):
         with pytest.raises(ModelFileError, match="a pipe or a device"):
             dc2.load(tmp_path / path)
+
+
+def test_a_refusal_is_one_line_whatever_the_file_says(honest: Members, tmp_path: Path) -> None:
+    wrong = honest["model.json"].replace(b'"metric"', rb'"me\t\n\u001b[2Jtric"')
+    assert wrong != honest["model.json"]
+    with pytest.raises(ModelFileError) as refusal:
+        dc2.load(packed(honest | {"model.json": wrong}, tmp_path / "model.dc2"))
+    assert str(refusal.value).isprintable()

@@ -170,7 +170,7 @@ def _damage_is_told(path: str | os.PathLike[str]) -> Iterator[None]:
     except (ModelFileError, MemoryError):
         raise
     except Exception as error:  # a file can be broken in any way
-        reason = printable(f"{type(error).__name__}: {error}")[:300]
+        reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
         raise ModelFileError(
             f"{os.fspath(path)!r} is damaged and cannot be read as a dc2 model ({reason}). Copy or save it again."
         ) from error

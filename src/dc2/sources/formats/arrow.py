@@ -23,7 +23,11 @@ class Arrow:
         """Return schema and number of rows."""
         with file.open_file() as handle:
             reader = import_pyarrow("ipc").open_file(handle)
-            return plain_schema(reader.schema), reader.count_rows()
+            if hasattr(reader, "count_rows"):
+                return plain_schema(reader.schema), reader.count_rows()
+            # an older pyarrow: batches are looked at one by one
+            batches = range(reader.num_record_batches)
+            return plain_schema(reader.schema), sum(reader.get_batch(number).num_rows for number in batches)
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
