@@ -277,3 +277,12 @@ def test_ties_that_go_one_way_only_are_refused():
     graph.check()
     with pytest.raises(InputError, match="not the same in both directions"):
         replace(graph, weights=graph.weights + np.eye(1, len(graph.weights))[0]).check()
+
+
+@pytest.mark.parametrize("k", [2, 5, 11, 12, 20])
+def test_no_cluster_of_a_given_number_stands_for_no_rows(k):
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    masses = np.where(np.arange(20) % 5 < 3, 1.0, 0.0)
+    labels = conquered(rows, Wish.exactly(k), masses).labels
+    assert (np.bincount(labels, masses) > 0).all()
+    assert labels.max() + 1 == min(k, 12)
