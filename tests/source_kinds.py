@@ -47,6 +47,7 @@ IN_MEMORY = ARRAYS | {
     "pandas on arrow": lambda X, folder, at: table_of(X).to_pandas(types_mapper=pd.ArrowDtype),
     "polars": lambda X, folder, at: pl.DataFrame(X, schema=names_of(X)),
     "pyarrow": lambda X, folder, at: pa.concat_tables([table_of(part) for part in cut(X, at)]),
+    "arrow batch": lambda X, folder, at: table_of(X).to_batches()[0],
     "arrow reader": lambda X, folder, at: table_of(X).to_reader(max_chunksize=3),
     "arrow stream": lambda X, folder, at: ArrowStream(table_of(X)),
 }

@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -12,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cluster_data import RIVAL, SMALL, blobs, every_clusterer, moons
-from dc2 import KASP, Compressor, RPFCluster, clustering_accuracy
+from dc2 import KASP, Compressor, DC2Clustering, RPFCluster, TablePreparer, clustering_accuracy
 from dc2.compress.signatures import Signatures
-from dc2.errors import InputError, InputTypeError
+from dc2.errors import InputError, InputTypeError, PreparationNote
 from dc2.kernels import RPF
 
 # scikit-learn
@@ -154,3 +156,16 @@ def test_fit_signatures_of_a_fit_is_that_fit():
 def test_fit_signatures_takes_signatures_only():
     with pytest.raises(InputError, match=r"takes dc2\.Signatures; got ndarray"):
         RPFCluster(2).fit_signatures(np.eye(5))
+
+
+def test_blanks_that_show_late_change_nothing_but_the_time(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(500, 3)).tolist()
+    rows[400][1] = None
+    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate("abc")})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    path, settings = str(tmp_path / "rows.parquet"), {"n_signatures": 40, "random_state": 0}
+    prepared = DC2Clustering(3, prepare=TablePreparer(), **settings).fit(path)
+    with pytest.warns(PreparationNote):
+        found_late = DC2Clustering(3, **settings).fit(path)
+    np.testing.assert_array_equal(found_late.signatures_.points, prepared.signatures_.points)
+    np.testing.assert_array_equal(found_late.signature_labels_, prepared.signature_labels_)

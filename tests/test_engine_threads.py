@@ -32,7 +32,7 @@ class CountedSource:
         self.breaks_at = breaks_at
         self.alive = self.most_alive = 0
         self.closed = False
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a block may be freed while its own thread counts
 
     def blocks(self, block_bytes):
         try:

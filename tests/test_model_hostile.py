@@ -275,3 +275,20 @@ def test_points_of_any_size_can_be_reported(factor: float, n_columns: int, tmp_p
     write_report(dc2.load(tmp_path / "model.dc2"), tmp_path / "report.html")
     places = re.findall(r'<circle[^>]* cx="([^"]*)"', (tmp_path / "report.html").read_text("utf-8"))
     assert all(np.isfinite(float(place)) for place in places)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_pipes_and_devices_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.dc2")
+    (tmp_path / "link.dc2").symlink_to("/dev/zero")
+    for path in ("pipe.dc2", "link.dc2"):
+        with pytest.raises(ModelFileError, match="a pipe or a device"):
+            dc2.load(tmp_path / path)
+
+
+def test_a_refusal_is_one_line_whatever_the_file_says(honest: Members, tmp_path: Path) -> None:
+    wrong = honest["model.json"].replace(b'"metric"', rb'"me\t\n\u001b[2Jtric"')
+    assert wrong != honest["model.json"]
+    with pytest.raises(ModelFileError) as refusal:
+        dc2.load(packed(honest | {"model.json": wrong}, tmp_path / "model.dc2"))
+    assert str(refusal.value).isprintable()

@@ -64,10 +64,10 @@ summary = model.summary()
 print(summary[["cluster", "rows", "share", "stability", "sets_apart"]].to_string(index=False))
 
 # %%
-# Tables of your own may be less kind. Columns of small whole numbers, such as a count of orders from 0 to 10, pile rows up
-# in steps, and steps look like clusters: this table with such a column in place of ``minutes`` falls into dozens. Then
-# bound the number, ``DC2Clustering((2, 6))``, take a coarser layer, ``model.recluster(layer=1)``, or leave the column out,
-# ``prepare=TablePreparer(drop=["orders"])``.
+# Tables of your own may be less kind. Columns of small whole numbers, such as a count of orders from 0 to 10, pile
+# rows up in steps, and steps look like clusters: this table with such a column in place of ``minutes`` falls into
+# dozens. Then bound the number, ``DC2Clustering((2, 6))``, take a coarser layer, ``model.recluster(layer=1)``, or leave
+# the column out, ``prepare=TablePreparer(drop=["orders"])``.
 
 # %%
 # A picture

@@ -203,7 +203,8 @@ def _compressed(
     _check_enough(source.n_rows, plan.wish)
     clock.enter("divide")
     engine = engine_for(source, replace(plan.options, verbose=clock))
-    compression = plan.compress(source, engine, seeds, usable_threads(plan.options.n_jobs))
+    fresh = seed_sequence(seeds)  # a second try draws what the first one did
+    compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs))
     _check_enough(compression.n_rows, plan.wish)
     return engine, compression
 

@@ -181,10 +181,13 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            graphs = [
-                resampled(nodes.graph, nodes.seed + i + 1) for i in range(resamples(nodes.graph.n_nodes))
-            ]
-            self._resampled = [Search.of(graph, nodes.search.parts, nodes.seed) for graph in graphs]
+            parts = nodes.search.parts
+
+            def resample(number: int) -> Search:
+                return Search.of(resampled(nodes.graph, nodes.seed + number), parts, nodes.seed)
+
+            with ThreadPoolExecutor(nodes.n_threads) as pool:
+                self._resampled = list(pool.map(resample, range(1, resamples(nodes.graph.n_nodes) + 1)))
         return self._resampled
 
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from dc2.communities.graph import TieGraph
 from dc2.communities.profile import Nodes, Profile, communities
-from dc2.communities.strays import community_ties
+from dc2.communities.strays import community_ties, join_empty
 
 _BISECTIONS = 5
 _DOUBLINGS = 12
@@ -27,10 +27,10 @@ def exactly(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], 
     strongly tied clusters first.
     """
     n_nodes = nodes.graph.n_nodes
-    if k >= n_nodes:
-        return np.arange(n_nodes, dtype=np.int32), None
     if k == 1:
         return np.zeros(n_nodes, dtype=np.int32), None
+    if k >= np.count_nonzero(nodes.masses):
+        return _every_node(nodes), None
     labels, resolution = _bisect(nodes, profile, k)
     if labels.max() + 1 == k:
         return labels, resolution
@@ -66,11 +66,16 @@ def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], 
 def _finest(nodes: Nodes, resolution: float, k: int) -> tuple[NDArray[np.int32], float]:
     """Return at least k communities, however small."""
     for _ in range(_DOUBLINGS):
-        labels = nodes.search.communities(resolution)
+        labels = join_empty(nodes.search.communities(resolution), nodes.masses, nodes.points)
         if labels.max() + 1 >= k:
             return labels, resolution
         resolution *= 2
-    return np.arange(nodes.graph.n_nodes, dtype=np.int32), resolution
+    return _every_node(nodes), resolution
+
+
+def _every_node(nodes: Nodes) -> NDArray[np.int32]:
+    """Return a cluster for every node that stands for rows."""
+    return join_empty(np.arange(nodes.graph.n_nodes, dtype=np.int32), nodes.masses, nodes.points)
 
 
 def merged(graph: TieGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:

@@ -74,6 +74,19 @@ def join_strays(
     return _join_nearest(answer, labels, points)
 
 
+def join_empty(
+    labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]
+) -> NDArray[np.int32]:
+    """Let communities that stand for no rows join the one whose node is nearest; there may be none of them."""
+    empty = np.bincount(labels, weights=masses)[labels] == 0
+    if not empty.any():
+        return labels
+    filled = np.flatnonzero(masses > 0)
+    answer = labels.copy()
+    answer[empty] = labels[filled[_nearest(points[filled], points[empty])[1]]]
+    return np.unique(answer, return_inverse=True)[1].astype(np.int32)
+
+
 def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
     """Return the summed ties between communities; the diagonal holds those inside, counted twice."""
     ends = np.repeat(labels, np.diff(graph.indptr))

@@ -207,7 +207,7 @@ def _check_as_scikit_learn(X: Any, fitted: Columns, owner: str) -> None:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    if is_pyarrow_table(X):
+    if hasattr(X, "column_names"):  # of Arrow, whose columns are not names
         return list(X.column_names)
     return list(X.columns) if hasattr(X, "columns") else None
 

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -69,8 +70,19 @@ def _write_member(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 @contextmanager
 def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """Open a model file; any error that a broken one causes, now or while it is open, becomes one sentence."""
-    with open(Path(path).expanduser(), "rb") as file, _damage_is_told(path):
+    place = Path(path).expanduser()
+    _check_kind(place)
+    with open(place, "rb") as file, _damage_is_told(path):
         yield Archive(Path(path), file)
+
+
+def _check_kind(place: Path) -> None:
+    """Raise if it is a pipe or a device: such may have no end, or nobody who writes into it."""
+    mode = place.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ModelFileError(
+            f"{os.fspath(place)!r} is not a dc2 model: it is a pipe or a device, not a file."
+        )
 
 
 class Archive:
@@ -158,7 +170,7 @@ def _damage_is_told(path: str | os.PathLike[str]) -> Iterator[None]:
     except (ModelFileError, MemoryError):
         raise
     except Exception as error:  # a file can be broken in any way
-        reason = printable(f"{type(error).__name__}: {error}")[:300]
+        reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
         raise ModelFileError(
             f"{os.fspath(path)!r} is damaged and cannot be read as a dc2 model ({reason}). Copy or save it again."
         ) from error

@@ -10,6 +10,7 @@ import narwhals as nw
 from dc2.errors import SourceError
 from dc2.sources.found import import_pyarrow
 from dc2.sources.frames import FrameLayout
+from dc2.sources.plain import plain_schema, plain_table
 from dc2.sources.streams import StreamSource
 from dc2.sources.unchanged import Unchanged
 
@@ -40,7 +41,7 @@ def dataset_source(
         As for `dc2.sources.frames.FrameLayout`.
     """
     arrow = import_pyarrow()
-    schema = nw.from_native(dataset.schema.empty_table()).schema
+    schema = nw.from_native(plain_schema(dataset.schema).empty_table()).schema
     layout = FrameLayout(
         schema,
         columns,
@@ -49,7 +50,7 @@ def dataset_source(
         extra,
         "the dataset",
         mixed=mixed,
-        first_rows=lambda names: nw.from_native(dataset.head(1, columns=list(names))),
+        first_rows=lambda names: nw.from_native(plain_table(dataset.head(1, columns=list(names)))),
     )
     unchanged = Unchanged()
 
@@ -60,7 +61,7 @@ def dataset_source(
             for batch in dataset.to_batches(
                 columns=layout.needed_columns, batch_size=rows, batch_readahead=1, fragment_readahead=1
             ):
-                frame = nw.from_native(arrow.Table.from_batches([batch]))
+                frame = nw.from_native(plain_table(arrow.Table.from_batches([batch])))
                 layout.check_values(frame, "the dataset", done)
                 done += len(frame)
                 yield frame

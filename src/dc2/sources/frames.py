@@ -16,6 +16,7 @@ from dc2.sources.base import Block
 from dc2.sources.checks import check_weights, listed
 from dc2.sources.frame_rows import FrameRows, TableRows, native_columns
 from dc2.sources.once import kept_table
+from dc2.sources.plain import plain_table
 from dc2.sources.promotion import promoted_dtype
 from dc2.sources.streams import StreamSource
 from dc2.sources.vectors import (
@@ -266,7 +267,7 @@ def as_frame(data: Any) -> Frame | None:
     except nw.exceptions.DuplicateError as error:
         raise InputError(f"X has columns of the same name; give each its own. {error}") from error
     if isinstance(frame, nw.DataFrame):
-        return frame
+        return nw.from_native(plain_table(data)) if frame.implementation.is_pyarrow() else frame
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "sink_ipc"):
         kept: Frame = nw.from_native(kept_table(data))
         return kept

@@ -12,6 +12,7 @@ from typing import Any
 
 from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.sources.found import import_pyarrow
+from dc2.sources.plain import plain_table
 
 __all__ = ["kept_table"]
 
@@ -31,9 +32,9 @@ def kept_table(data: Any) -> Any:
     arrow = import_pyarrow()
     try:
         if hasattr(data, "sink_ipc"):
-            return _without_views(_sunk(data))
+            return plain_table(_sunk(data))
         reader = arrow.RecordBatchReader.from_stream(data)
-        table = _without_views(_kept(reader.schema, reader))
+        table = plain_table(_kept(reader.schema, reader))
     except (arrow.lib.ArrowException, OSError) as error:
         raise SourceError(f"The {_kind(data)} broke while it was read: {error}") from error
     if table.num_rows == 0:
@@ -42,15 +43,6 @@ def kept_table(data: Any) -> Any:
             "be read only once, it was used up before: read it into a table first, as read_all() of a reader does, and "
             "pass that."
         )
-    return table
-
-
-def _without_views(table: Any) -> Any:
-    """Return a table whose texts are not views, for which Arrow lacks half of its functions."""
-    arrow = import_pyarrow()
-    for place, field in enumerate(table.schema):
-        if field.type == arrow.string_view():
-            table = table.set_column(place, field.name, table.column(place).cast(arrow.large_string()))
     return table
 
 

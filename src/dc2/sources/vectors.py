@@ -52,7 +52,7 @@ def width_of(dtype: Any) -> int | None:
     """
     if dtype != nw.Array or len(dtype.shape) != 1 or not holds_numbers(inner_of(dtype)):
         return None
-    return int(dtype.shape[0])
+    return int(dtype.shape[0]) or None
 
 
 def may_be_vectors(dtype: Any) -> bool:

@@ -41,6 +41,8 @@ def top_eigenvectors(affinity: FloatArray, k: int) -> tuple[FloatArray, FloatArr
     (array([3.]), array([[0.707107, 0.707107]]))
     """
     n = len(affinity)
+    if n == 1:  # SciPy before 1.14 cannot
+        return affinity[0].copy(), np.ones((1, 1))
     pairs = _solve_subset(affinity, k) if 2 * k < n else None
     if pairs is None:
         eigenvalues, eigenvectors = eigh(affinity, driver="evd", check_finite=False)

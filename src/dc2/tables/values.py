@@ -114,7 +114,10 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
         raise InputError(f"Complex data not supported: column {column.name!r} holds complex numbers.")
     try:
         return "text", Words.of_series(column)
-    except TypeError as error:  # of lists, structures and other values that cannot be told apart
+    except (
+        TypeError,
+        NotImplementedError,
+    ) as error:  # of lists, structures and other values that cannot be told apart
         raise InputTypeError(
             f"column {column.name!r} ({dtype}) holds values that are neither numbers nor texts nor dates: {error}. "
             "Leave it out: TablePreparer(drop=...), on the command line --drop."
@@ -199,5 +202,5 @@ def seconds_of(text: str) -> float:
 def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     values = column.to_numpy()
     if values.dtype == object:
-        values = np.array([np.nan if value is None else float(value) for value in values])
+        values = np.array([np.nan if _is_missing(value) else float(value) for value in values])
     return values.astype(np.float64, copy=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dc2.sources.found import FoundFile, import_pyarrow
+from dc2.sources.plain import plain_schema, plain_table
 
 __all__ = ["Arrow"]
 
@@ -22,7 +23,11 @@ class Arrow:
         """Return schema and number of rows."""
         with file.open_file() as handle:
             reader = import_pyarrow("ipc").open_file(handle)
-            return reader.schema, reader.count_rows()
+            if hasattr(reader, "count_rows"):
+                return plain_schema(reader.schema), reader.count_rows()
+            # an older pyarrow: batches are looked at one by one
+            batches = range(reader.num_record_batches)
+            return plain_schema(reader.schema), sum(reader.get_batch(number).num_rows for number in batches)
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
@@ -37,7 +42,7 @@ class Arrow:
                 batch = reader.get_batch(index)
                 # Arrow trusts what it reads; offsets that a damaged file got wrong point anywhere in memory.
                 batch.validate(full=True)
-                yield arrow.Table.from_batches([batch])
+                yield plain_table(arrow.Table.from_batches([batch]))
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
         """Put record batches together, taken to be of equal size."""
