@@ -8,20 +8,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import cupy as cp
 import cupyx
 import numpy as np
-from common import table
+from common import table, write_page
 
+import dc2
 from dc2 import Compressor, DC2Clustering
 from dc2.compress.sums import Sums, grids
 from dc2.core.gpu import own_card, scan
 from dc2.core.records import Centres, FoundOut, SumsOut
 
-PAGE = Path(os.environ.get("DC2_PAGE", Path(__file__).parents[1] / "docs" / "measured" / "gpu.md"))
 N_SIGNATURES = 1000
 RUNS = 3
 NARROW, WIDE = (64_000_000, 18, 4), (10_000_000, 768, 16)  # rows, columns, rank
@@ -153,18 +152,17 @@ def main() -> None:
         cp.get_default_memory_pool().free_all_blocks()
     rows += streamed()
     card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    text = [
-        "# On the card, measured",
-        f"`python benchmarks/bench_gpu.py` on one {card}; CuPy {cp.__version__}, NumPy {np.__version__}, "
-        f"{os.cpu_count()} cores beside it.",
+    by = (
+        f"One {card}; CuPy {cp.__version__}, NumPy {np.__version__}, {os.cpu_count()} cores beside it; "
+        f"dc2 {dc2.__version__}."
+    )
+    about = (
         f"Rows near a plane plus noise, float32, on the card unless said otherwise; {N_SIGNATURES} signatures; the "
         f"best of {RUNS} runs after one to warm up; of whole fits by `DC2Clustering` the second of two. "
         "cuML was not there to compare with: torch's float32 product and argmin stands in for the assignment step of "
-        "K-means.",
-        table(["rows", "what", "time"], rows),
-    ]
-    PAGE.write_text("\n\n".join(text) + "\n", "utf-8")
-    print(PAGE.read_text("utf-8"))
+        "K-means."
+    )
+    write_page("gpu", "On the card, measured", [about, table(["rows", "what", "time"], rows)], by)
 
 
 if __name__ == "__main__":

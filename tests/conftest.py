@@ -20,7 +20,8 @@ from hypothesis import settings  # noqa: E402
 settings.register_profile("dc2", deadline=None, derandomize=True)
 settings.load_profile("dc2")
 
-collect_ignore = ["sanitized_core.py"]  # a plugin, of `make sanitize` alone
+# A plugin of `make sanitize`, and a campaign that needs atheris: both are started by hand.
+collect_ignore = ["sanitized_core.py", "fuzz_guided.py"]
 
 
 def pytest_report_header() -> str:
