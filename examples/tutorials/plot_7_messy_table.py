@@ -64,10 +64,9 @@ summary = model.summary()
 print(summary[["cluster", "rows", "share", "stability", "sets_apart"]].to_string(index=False))
 
 # %%
-# Tables of your own may be less kind. Columns of small whole numbers, such as a count of orders from 0 to 10, pile
-# rows up in steps, and steps look like clusters: this table with such a column in place of ``minutes`` falls into
-# dozens. Then bound the number, ``DC2Clustering((2, 6))``, take a coarser layer, ``model.recluster(layer=1)``, or leave
-# the column out, ``prepare=TablePreparer(drop=["orders"])``.
+# Counts and ratings need no care: rows pile up at whole numbers, and what lies apart looks like clusters; so the values
+# of columns with few steps are spread within them. A table without words and blanks is taken as it is, though: there
+# ask for it, ``DC2Clustering(prepare=TablePreparer())``.
 
 # %%
 # A picture

@@ -114,7 +114,7 @@ class ClusterRecord:
     def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return rows, given as they were clustered, in the units of the data, as far as possible."""
         if self.preparer is not None:
-            _, values = self.preparer.in_units(rows)
+            _, values = self.preparer.in_units(rows, means=False)
             return values
         scaling = self.router.scaling
         return rows if scaling is None else np.asarray(scaling.undo(rows))

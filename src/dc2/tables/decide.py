@@ -17,6 +17,7 @@ from dc2.tables.kinds import Category, LeftOut, Number, Text, Vector, kinds_of
 from dc2.tables.numbers import SPACED_ROWS, number_part, spacing_of, text_part, vector_part
 from dc2.tables.parts import CYCLES, CyclePart, NumberPart, TableParts, cycle_places
 from dc2.tables.sample import TableSample
+from dc2.tables.steps import spread
 
 __all__ = ["decide"]
 
@@ -152,10 +153,10 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         part, words = number_part(number)
         parts.append(part)
         choice.said[number.name] = words if number.reading == "number" else f"points in time, {words}"
-    rows = [
-        part.scaled(number.values)
-        for part, number in zip(parts, [*choice.numbers, *choice.times], strict=True)
-    ]
+    values = spread(
+        [number.values for number in [*choice.numbers, *choice.times]], [part.step for part in parts]
+    )
+    rows = [part.scaled(column) for part, column in zip(parts, values, strict=True)]
     donors = _donors(choice, rows)
     vectors = []
     for vector in choice.vectors:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dc2.tables.kinds import Number, Text, Vector
 from dc2.tables.parts import NumberPart, VectorPart
+from dc2.tables.steps import step_of
 from dc2.tables.texts import TextPart
 
 __all__ = ["SPACED_ROWS", "number_part", "spacing_of", "text_part", "vector_part"]
@@ -39,9 +40,10 @@ def number_part(number: Number) -> tuple[NumberPart, str]:
     """
     there = number.values[np.isfinite(number.values)]
     middle, size = _middle_and_size(there)
-    plain = NumberPart(number.name, number.reading, middle, middle, 1.0 / size)
+    step = step_of(there) if number.reading == "number" else 0.0
+    plain = NumberPart(number.name, number.reading, middle, middle, 1.0 / size, step=step)
     if number.reading == "time" or not _is_heavy(there):
-        return plain, "scaled by median and quartiles"
+        return plain, "scaled by median and quartiles" + _spread_in_words(step)
     knots = np.unique(np.quantile(there, SHARES, method="inverted_cdf"))
     small = np.quantile(np.abs(there[there != 0]), 0.01, method="inverted_cdf")
     words = "heavily skewed: scaled on a logarithmic scale"
@@ -53,8 +55,12 @@ def number_part(number: Number) -> tuple[NumberPart, str]:
         heights = np.searchsorted(order, knots, "left") + np.searchsorted(order, knots, "right") + 0.0
         bent = np.interp(there, knots, heights)
     shift, size = _middle_and_size(bent)
-    curve = NumberPart(number.name, number.reading, middle, 0.0, 1.0, knots, (heights - shift) / size)
-    return curve, words
+    curve = NumberPart(number.name, number.reading, middle, 0.0, 1.0, knots, (heights - shift) / size, step)
+    return curve, words + _spread_in_words(step)
+
+
+def _spread_in_words(step: float) -> str:
+    return f", spread within its steps of {step:g}" if step else ""
 
 
 def vector_part(vector: Vector, alone: bool) -> tuple[VectorPart, str]:

@@ -15,6 +15,7 @@ from dc2.model_file import saved_record
 from dc2.sources.frames import Frame
 from dc2.sources.vectors import check_vectors, vector_matrix, vector_names
 from dc2.tables.donors import fill_blanks
+from dc2.tables.steps import spread
 from dc2.tables.texts import TextPart
 from dc2.tables.values import Words, as_numbers, as_words, column_values
 
@@ -46,6 +47,8 @@ class NumberPart:
     knots, heights : ndarray or None
         A curve through these points instead, level beyond its ends. Logarithms are only taken where it is made, so
         that every platform applies the same one.
+    step : float
+        Values stand on steps of this size, and are spread within them; 0 where they are not.
     """
 
     name: str
@@ -55,12 +58,13 @@ class NumberPart:
     factor: float
     knots: NDArray[np.float64] | None = None
     heights: NDArray[np.float64] | None = None
+    step: float = 0.0
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
-        numbers = np.array([self.fill, self.shift, self.factor])
+        numbers = np.array([self.fill, self.shift, self.factor, self.step])
         curve = (self.knots, self.heights)
-        if not np.isfinite(numbers).all() or (self.knots is None) != (self.heights is None):
+        if not np.isfinite(numbers).all() or self.step < 0 or (self.knots is None) != (self.heights is None):
             raise InputError("the parts of a NumberPart do not fit together.")
         for line in curve:
             if line is not None and not (
@@ -79,12 +83,6 @@ class NumberPart:
         if self.knots is None or self.heights is None:
             return (filled - self.shift) * self.factor
         return np.interp(filled, self.knots, self.heights)
-
-    def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> NDArray[np.bool_]:
-        """Write the column of a block into `out`, and return which of its rows are blank."""
-        values = as_numbers(frame, self.name, self.reading, start)
-        out[:] = self.scaled(values)
-        return ~np.isfinite(values)
 
 
 @saved_record
@@ -303,8 +301,11 @@ class TableParts:
         out = np.zeros((len(frame), n_plain))
         place = len(self.numbers)
         blank = np.zeros((len(frame), place), dtype=np.bool_, order="F")
+        values = [as_numbers(frame, number.name, number.reading, start) for number in self.numbers]
+        values = spread(values, [number.step for number in self.numbers])
         for column, number in enumerate(self.numbers):
-            blank[:, column] = number.apply(frame, start, out[:, column])
+            out[:, column] = number.scaled(values[column])
+            blank[:, column] = ~np.isfinite(values[column])
         if len(self.donors):
             fill_blanks(out[:, :place], blank, self.donors)
         for cycle in self.cycles:

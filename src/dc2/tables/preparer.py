@@ -189,16 +189,18 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
                 counts[part.name] += int((part.codes(block.rows.frame) == len(part.levels)).sum())
         return {name: count for name, count in counts.items() if count}
 
-    def in_units(self, rows: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    def in_units(self, rows: NDArray[Any], means: bool = True) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Return prepared rows, or means of them, in the units of the table, and the names of their columns.
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows, n_out)
             As `transform` gives them.
+        means : bool, default=True
+            Whether rows may be means; else what was spread within steps is put back on them.
         """
         check_is_fitted(self)
-        return names_in_units(self._record), in_units(self._record, rows)
+        return names_in_units(self._record), in_units(self._record, rows, means)
 
     @property
     def columns_in_use(self) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.tables.parts import NumberPart, TableParts
+from dc2.tables.steps import on_steps
 
 __all__ = ["in_units", "levels_of_columns", "names_in_units"]
 
 SECONDS_OF_A_YEAR = 365.2425 * 86_400
 
 
-def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
+def in_units(parts: TableParts, rows: NDArray[Any], means: bool = True) -> NDArray[np.float64]:
     """Return prepared rows, or means of them, in the units of the table.
 
     Numbers are what they were, points in time are years; the column of a level is the share of rows that have it.
@@ -26,10 +27,14 @@ def in_units(parts: TableParts, rows: NDArray[Any]) -> NDArray[np.float64]:
     parts : TableParts
         What was made of the columns.
     rows : ndarray of shape (n_rows, n_out)
+    means : bool, default=True
+        Whether rows may be means; else what was spread within steps is put back on them.
     """
     values = rows.astype(np.float64)
     for place, number in enumerate(parts.numbers):
         values[:, place] = _unscaled(number, values[:, place])
+        if not means:
+            values[:, place] = on_steps(values[:, place], number.step, number.fill)
     shares = _steps(parts)
     start = len(parts.numbers) + 2 * len(parts.cycles)
     values[:, start : start + len(shares)] /= shares
