@@ -137,7 +137,9 @@ def test_unseen_levels_are_other_and_counted(preparer: TablePreparer) -> None:
 def test_words_among_numbers_are_refused_with_their_rows_unless_overruled() -> None:
     mixed = TABLE[["visits"]].assign(code=["7", "8"] * 3000)
     mixed.loc[[17, 230], "code"] = "many"
-    with pytest.raises(InputError, match=r"numbers and words: 'many' \(rows 17, 230 of the 2"):
+    with pytest.raises(
+        InputError, match=r"numbers and words: 'many', in 2 of .* \(rows 17, 230, counted from 0\)"
+    ):
         TablePreparer().fit(mixed)
     assert "category" in TablePreparer(["code"]).fit(mixed).decisions_["code"]
 
@@ -401,3 +403,44 @@ def test_dask_frames_are_refused_with_the_way_out() -> None:
     preparer = TablePreparer().set_output(transform="pandas").fit(frames.head(20_000, npartitions=-1))
     numbers = frames.map_partitions(preparer.transform, meta=preparer.transform(frames.head(1)))
     np.testing.assert_array_equal(numbers.compute().to_numpy(), preparer.transform(TABLE).to_numpy())
+
+
+@pytest.mark.parametrize("word", ["unknown", "n. d.", "*"])
+def test_a_few_words_among_numbers_below_one_are_refused_too(word: str) -> None:
+    rng = np.random.default_rng(0)
+    column = [f"{value:.2f}" for value in rng.random(400)]
+    column[7] = word
+    with pytest.raises(
+        InputError, match=r"numbers and words: .*, in 1 of 400 sampled rows \(rows 7, counted from 0\)"
+    ):
+        TablePreparer().fit(pd.DataFrame({"x": column, "y": rng.normal(size=400)}))
+
+
+def test_a_dash_is_a_blank() -> None:
+    values = [f"{value:.3f}" for value in np.random.default_rng(0).random(200)]
+    table = pd.DataFrame({"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7})
+    assert "blanks (25.0%)" in TablePreparer().fit(table).decisions_["x"]
+
+
+@pytest.mark.parametrize("values", [["5.1%", "30.2 %"], ["$1,234.50", "$9.99"], ["12 €", "7.50 €"]])
+def test_numbers_with_signs_are_refused_by_name(values: list[str]) -> None:
+    table = pd.DataFrame({"x": values * 50, "y": np.arange(100.0)})
+    with pytest.raises(InputError, match="column 'x' holds numbers with a sign"):
+        TablePreparer().fit(table)
+
+
+def test_dates_are_read_with_slashes_and_others_are_left_out_by_name() -> None:
+    days = pd.date_range("2020-01-01", periods=300)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "slashes": days.strftime("%Y/%m/%d"),
+            "dots": days.strftime("%d.%m.%Y"),
+            "words": days.strftime("%b %d, %Y"),
+            "x": np.repeat([0.0, 5.0, 2.0], 100) + rng.normal(size=300),
+        }
+    )
+    said = TablePreparer().fit(table).decisions_
+    assert said["slashes"].startswith("points in time")
+    for name in ("dots", "words"):
+        assert said[name].startswith("left out: dates such as ")

@@ -89,7 +89,7 @@ def test_blanks_stay_blank():
     "values",
     [
         np.repeat([0.0, 1.0], 50),  # two values: a group each
-        np.arange(200.0) % 40,  # many values
+        np.arange(100.0) % 40,  # few rows for each
         np.repeat([0.0, 1.0, 2.5], 50),  # on no steps
         np.array([1.0, 2.0, 3.0, 4.0]),  # nothing piles up
         np.random.default_rng(0).normal(size=200),
@@ -104,3 +104,27 @@ def test_a_preparer_says_what_it_spreads():
     decisions = TablePreparer().fit(table).decisions_
     assert decisions["rating"] == "scaled by median and quartiles, spread within its steps of 1"
     assert "spread" not in decisions["spend"]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+@pytest.mark.parametrize("far", [5.0, 50.0])
+def test_two_groups_in_a_column_are_no_skew(share, far):
+    rng = np.random.default_rng(0)
+    group = rng.random(3000) < share
+    table = pd.DataFrame(
+        {
+            "amount": 0.5 * rng.normal(size=3000) + far * group,
+            "noise": rng.normal(size=3000),
+            "word": rng.choice(list("abc"), 3000),
+        }
+    )
+    model = DC2Clustering(random_state=0).fit(table)
+    assert model.preparer_.decisions_["amount"] == "scaled by median and quartiles"
+    assert adjusted_rand_score(group, model.labels_) > 0.99
+
+
+@pytest.mark.parametrize("draw", ["lognormal", "exponential", "standard_cauchy"])
+def test_a_tail_is_no_group(draw):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": getattr(rng, draw)(size=2000), "word": ["x", "y"] * 1000})
+    assert "heavily skewed" in TablePreparer().fit(table).decisions_["a"]

@@ -68,6 +68,13 @@ class ClusterOptions:
             "--raw", help="Take columns as they are: words and blanks are refused, and nothing is prepared."
         ),
     ] = False
+    prepare: Annotated[
+        bool,
+        typer.Option(
+            "--prepare",
+            help="Prepare a table of numbers alone too: columns are scaled, ids left out, counts and ratings spread.",
+        ),
+    ] = False
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = None
     metric: options.MetricOption = options.Metric.euclidean

@@ -50,6 +50,10 @@ def run(wanted: ClusterOptions) -> None:
         categories, texts = taken_as(wanted.taken_as)
         if wanted.raw and wanted.taken_as:
             raise typer.BadParameter("--as says how columns are prepared, and --raw that none is. Give one.")
+        if wanted.raw and wanted.prepare:
+            raise typer.BadParameter(
+                "--prepare says that columns are prepared, and --raw that none is. Give one."
+            )
         source = (None if wanted.raw else rows.table_to_fit([*categories, *texts])) or rows.to_fit()
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
@@ -74,15 +78,15 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
     categories, texts = taken_as(wanted.taken_as)
     if not isinstance(source, TableSource):
         return configured(wanted, progress, None).fit(source)
-    if source.is_numeric and not wanted.taken_as:
+    if source.is_numeric and not (wanted.taken_as or wanted.prepare):
         try:
             return configured(wanted, progress, None).fit(source.as_numbers())
         except MissingValuesError:
             pass  # which shows only when the rows are read
     if wanted.scale not in (None, Scale.none):
         raise typer.BadParameter(
-            f"--scale {wanted.scale.value} is for numbers, but the table has words or blanks, and preparing it scales "
-            "its columns. Leave --scale out, or give --raw and a table of numbers."
+            f"--scale {wanted.scale.value} is for numbers as they are, but the table has words or blanks, or --prepare "
+            "was given, and preparing scales its columns. Leave --scale out, or give --raw and a table of numbers."
         )
     return configured(wanted, progress, TablePreparer(categories, texts=texts)).fit(source)
 

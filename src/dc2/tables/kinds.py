@@ -24,6 +24,11 @@ RARE_SHARE = 0.005
 MOST_LEVELS = 48
 MOSTLY_ONE = 0.5
 WITH_COMMA = re.compile(r"[-+]?[\d.]*\d,\d+(,\d+)*([.]\d+)?")
+WITH_SIGN = re.compile(r"[-+]?[$€£¥]\s?[-+]?\d[\d.,]*|[-+]?\d[\d.,]*\s?[%$€£¥]")
+CODE = re.compile(r"0\d+")
+OTHER_DATE = re.compile(
+    r"\d{1,2}[./-]\d{1,2}[./-]\d{4}.*|[A-Z][a-z]{2,8}\.? \d{1,2},? \d{4}.*|\d{1,2} [A-Z][a-z]{2,8} \d{4}.*"
+)
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 
@@ -126,33 +131,48 @@ def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
         share = counts[is_one].sum() / counts.sum()
         if share == 1:
             return replace(column, reading=reading, values=np.append(numbers, np.nan)[words.codes])  # type: ignore[arg-type]
-        if share >= 0.5 and reading == "number" and not any(level[:1] == "0" for level in words.levels):
+        if share >= 0.5 and reading == "number" and not any(map(CODE.fullmatch, words.levels)):
             _refuse(column.name, words, is_one, rows)
-    _refuse_commas(column.name, words)
+    _refuse_commas_and_signs(column.name, words)
     return column
 
 
-def _refuse_commas(name: str, words: Words) -> None:
-    with_comma = np.array([WITH_COMMA.fullmatch(level) is not None for level in words.levels])
-    counts = words.counts()
-    if counts[with_comma].sum() > counts.sum() / 2:
-        example = words.levels[int(with_comma.argmax())]
+def _refuse_commas_and_signs(name: str, words: Words) -> None:
+    as_category = (
+        f"or, if these are names, take them as a category: TablePreparer(categories=[{name!r}]), on the command line "
+        f"--as category:{name}."
+    )
+    example = _most_are(WITH_COMMA, words)
+    if example is not None:
         raise InputError(
             f"column {name!r} holds numbers with commas, such as {example!r}; numbers are read with a point, and with "
             "nothing between thousands. Read the file with pandas.read_csv(..., decimal=',') or thousands=',' and pass "
-            f"the frame; or, if these are names, take them as a category: TablePreparer(categories=[{name!r}]), on the "
-            f"command line --as category:{name}."
+            f"the frame; {as_category}"
         )
+    example = _most_are(WITH_SIGN, words)
+    if example is not None:
+        raise InputError(
+            f"column {name!r} holds numbers with a sign behind or before them, such as {example!r}, which are not read "
+            f"as numbers. Take it off, such as by table[{name!r}].str.strip('%$€ ').astype(float), and pass the frame; "
+            f"{as_category}"
+        )
+
+
+def _most_are(pattern: re.Pattern[str], words: Words) -> str | None:
+    """Return an example where more than half of the rows are of a pattern, else None."""
+    fits = np.array([pattern.fullmatch(level) is not None for level in words.levels], dtype=np.bool_)
+    counts = words.counts()
+    return words.levels[int(fits.argmax())] if counts[fits].sum() > counts.sum() / 2 else None
 
 
 def _refuse(name: str, words: Words, is_number: NDArray[np.bool_], rows: NDArray[np.int64]) -> None:
     wrong = np.flatnonzero((words.codes >= 0) & ~np.append(is_number, True)[words.codes])
     found = list(dict.fromkeys(words.levels[code] for code in words.codes[wrong]))
-    where = ", ".join(str(row) for row in rows[wrong[:5]])
+    where = ", ".join(str(row) for row in rows[wrong[:5]]) + ", ..." * (len(wrong) > 5)
     raise InputError(
-        f"column {name!r} holds numbers and words: {listed(found)} (rows {where}{', ...' * (len(wrong) > 5)} of the "
-        f"{len(wrong)} found in a sample of {len(rows)}). Correct them or leave the column out; or, if its values are "
-        f"names, take it as a category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+        f"column {name!r} holds numbers and words: {listed(found)}, in {len(wrong)} of {len(rows)} sampled rows (rows "
+        f"{where}, counted from 0). Correct them or leave the column out; or, if its values are names, take it as a "
+        f"category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
     )
 
 
@@ -160,10 +180,13 @@ def _words(column: SampledColumn) -> Kind:
     words = column.values
     assert isinstance(words, Words)
     n_there = int((~column.blank).sum())
+    name, example = column.name, _most_are(OTHER_DATE, words)
+    if example is not None:
+        why = f"left out: dates such as {example!r} are not read; write them as 2020-12-31 to have them used"
+        return LeftOut(name, why)
     if len(words.levels) > max(n_there / 2, FEW_ROWS):
-        return LeftOut(
-            column.name, f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
-        )
+        why = f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
+        return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, looks into it")
     return _category(column)
 
 

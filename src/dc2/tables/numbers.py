@@ -16,8 +16,8 @@ __all__ = ["SPACED_ROWS", "number_part", "spacing_of", "text_part", "vector_part
 
 SKEWED = 0.5
 """Of a column whose upper twentieth lies three times as far from the median as the lower one."""
-GAP = 0.5
-"""Of the range without its outer twentieths: a step between neighbouring quantiles that is wider parts two groups."""
+GAP = 0.2
+"""Of the range without its outer hundredths: a step between neighbouring quantiles that is wider may part groups."""
 FAR_OUT = 30.0
 """Quartile distances; a column with values farther out than so many is bent too."""
 SHARES = np.linspace(0.0, 1.0, 257)
@@ -100,12 +100,29 @@ def _middle_and_size(values: NDArray[np.float64]) -> tuple[float, float]:
 def _is_heavy(values: NDArray[np.float64]) -> bool:
     low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], method="inverted_cdf")
     width = _middle_and_size(values)[1]
+    if _in_groups(values):
+        # The median of groups lies in one of them, which looks like skew; but a curve would close the gap.
+        return bool(max(values.max() - high, low - values.min()) > FAR_OUT * (high - low))
     skew = abs(high + low - 2 * middle) / (high - low) if high > low else 1.0
-    # The median of two groups lies in one of them, which looks like skew; but a curve would close the gap.
-    steps = np.diff(np.quantile(values, np.linspace(0.05, 0.95, 33), method="inverted_cdf"))
-    in_groups = high > low and steps.max() > GAP * (high - low)
     far_out = np.abs(values - middle).max() > FAR_OUT * width
-    return bool(far_out or (skew > SKEWED and not in_groups))
+    return bool(far_out or skew > SKEWED)
+
+
+def _in_groups(values: NDArray[np.float64]) -> bool:
+    """Return whether a gap parts the values, wider than twice any step beyond it.
+
+    Steps from one quantile to the next grow towards the end of a tail, where the widest is the last.
+    """
+    count = min(max(len(values) // 8, 9), 65)
+    steps = np.diff(np.quantile(values, np.linspace(0.01, 0.99, count), method="inverted_cdf"))
+    widest = int(steps.argmax())
+    before, beyond = steps[:widest], steps[widest + 1 :]
+    gap = steps[widest]
+    return bool(
+        gap > GAP * steps.sum()
+        and min(len(before), len(beyond)) >= 2
+        and 2 * max(before.max(), beyond.max()) < gap
+    )
 
 
 def spacing_of(rows: NDArray[np.float64]) -> float:

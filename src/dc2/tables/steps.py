@@ -16,12 +16,12 @@ from dc2.core.reference import hash_at
 
 __all__ = ["on_steps", "spread", "step_of"]
 
-FEWEST_VALUES, MOST_VALUES = 3, 32
+FEWEST_VALUES = 3
 ROWS_PER_VALUE = 4  # on average; with fewer, rows do not pile up
 
 
 def step_of(values: NDArray[np.float64]) -> float:
-    """Return the step of which all differences are multiples, 0 where values are many or on no steps.
+    """Return the step of which all differences are multiples, 0 where rows do not pile up or stand on no steps.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def step_of(values: NDArray[np.float64]) -> float:
     there = np.sort(values[np.isfinite(values)])
     new = np.append(True, there[1:] != there[:-1])
     distinct = there[new]
-    if not FEWEST_VALUES <= len(distinct) <= min(MOST_VALUES, len(there) / ROWS_PER_VALUE):
+    if not FEWEST_VALUES <= len(distinct) <= len(there) / ROWS_PER_VALUE:
         return 0.0
     gaps = np.diff(distinct)
     step = float(gaps.min())

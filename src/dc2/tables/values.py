@@ -25,7 +25,7 @@ __all__ = [
     "seconds_of",
 ]
 
-BLANKS = frozenset({"", "na", "n/a", "null", "nan", "?"})
+BLANKS = frozenset({"", "na", "n/a", "n.a.", "#n/a", "null", "nan", "?", "-", "--"})
 """What people write where there is no value, in small letters."""
 
 Reading = Literal["number", "time", "text", "vector"]
@@ -182,17 +182,17 @@ def number_of(text: str) -> float:
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds since 1970 of a date or time as ISO 8601 writes it, else NaN.
+    """Return the seconds since 1970 of a date or time as ISO 8601 writes it, or with slashes in it, else NaN.
 
     Examples
     --------
     >>> seconds_of("1970-01-02"), seconds_of("1970-01-01 00:00:05"), seconds_of("soon")
     (86400.0, 5.0, nan)
     """
-    if len(text) < len("2020-01-01") or text[4] != "-":
+    if len(text) < len("2020-01-01") or text[4] not in "-/":
         return np.nan
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.replace("/", "-", 2))
     except ValueError:
         return np.nan
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -20,7 +20,7 @@ from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
 __all__ = ["nearest_neighbours"]
 
-ALL_PAIRS = 2**32  # numbers subtracted, up to which comparing all pairs is the faster way
+ALL_PAIRS = 2**36  # numbers subtracted, up to which comparing all pairs is the faster way
 TREES = 4  # grown at a time
 LEAF = 64  # points; more neighbours want larger leaves
 LARGER_LEAF = 4  # times, where lists turn out to be too bad
