@@ -58,6 +58,12 @@ class TestCsvOptions:
         source = as_source(tmp_path / "x.csv", drop=["id"], csv=CsvOptions(delimiter=delimiter))
         assert rows_of(source).tolist() == [[1, 2.5], [3, 4]]
 
+    def test_another_separator_is_guessed_where_numbers_have_commas(self, tmp_path):
+        path = tmp_path / "umsatz.csv"
+        path.write_text("kunde;umsatz;rabatt\n1;109,39;0,107\n2;98,10;0,2\n")
+        with pytest.raises(SourceError, match="seems to separate its columns by ';'"):
+            as_source(str(path))
+
     def test_another_separator_is_guessed_in_the_message(self, tmp_path):
         (tmp_path / "x.csv").write_text("x;y\n1;2\n")
         with pytest.raises(SourceError, match=r"by ';', but ',' is expected.*CsvOptions\(delimiter=';'\)"):

@@ -418,7 +418,9 @@ def test_a_few_words_among_numbers_below_one_are_refused_too(word: str) -> None:
 
 def test_a_dash_is_a_blank() -> None:
     values = [f"{value:.3f}" for value in np.random.default_rng(0).random(200)]
-    table = pd.DataFrame({"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7})
+    table = pd.DataFrame(
+        {"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7}
+    )
     assert "blanks (25.0%)" in TablePreparer().fit(table).decisions_["x"]
 
 

@@ -54,7 +54,13 @@ class Csv:
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Infer the columns from the first rows."""
         arrow = import_pyarrow()
-        with self._open(file) as reader:
+        try:
+            opened = self._open(file)
+        except arrow.ArrowInvalid as error:
+            if "Expected 1 columns" in str(error):  # such as commas in numbers between semicolons
+                self._check_separator(_first_line(file), file.path)
+            raise
+        with opened as reader:
             schema = reader.schema
             if not self.options.header and len(schema) == 1 and arrow.types.is_string(schema.field(0).type):
                 first = next((value for batch in reader for value in batch.column(0).to_pylist()), None)
@@ -138,6 +144,11 @@ class Csv:
                 f"{path!r} seems to separate its columns by {other!r}, but {self._delimiter!r} is expected. "
                 f"Read it with dc2.as_source(path, csv=dc2.CsvOptions(delimiter={other!r}))."
             )
+
+
+def _first_line(file: FoundFile) -> str:
+    with file.open_stream() as stream:
+        return bytes(stream.read(1 << 16)).split(b"\n", 1)[0].decode("utf-8", "replace")
 
 
 def _widest(arrow: Any, type_: Any) -> Any:
