@@ -23,7 +23,7 @@ from dc2.communities.wish import Wish
 # cut, and the less they agree: it falls with this power of the dimension.
 CHANCE, FALL = 0.75, 0.4
 # What agreement and valleys must come to together.
-LEAST_EVIDENCE = 0.4
+LEAST_EVIDENCE = 0.33
 # A cloud of d dimensions has plateaus of about (1 + 1/d)/k: at most 2/k.
 CLOUD = 2.0
 # Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
