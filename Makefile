@@ -70,7 +70,7 @@ sanitize: $(INSTALLED) ## the native core under address, undefined-behaviour and
 	    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python); \
 	  $(BIN)/cmake --build build/sanitize/$${kind%%,*}; done
 	$(call sanitized,$(call runtime,asan) $(call runtime,ubsan) $(call runtime,stdc++),address,ASAN_OPTIONS=detect_leaks=0)
-	$(call sanitized,$(call runtime,tsan) $(call runtime,stdc++),thread,TSAN_OPTIONS='suppressions=tests/tsan.supp die_after_fork=0')
+	$(call sanitized,$(call runtime,tsan) $(call runtime,stdc++),thread,TSAN_OPTIONS=suppressions=tests/tsan.supp)
 
 lint: $(INSTALLED) ## ruff and mypy, changing nothing
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """Fits side by side: in threads, in forked and in fresh processes, the labels are those of a fit alone."""
 
 import multiprocessing
+import os
 import sys
 import sysconfig
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -49,6 +50,8 @@ def test_fits_in_processes_give_the_labels_of_a_fit_alone(method):
         pytest.skip(f"no {method} here")
     if method != "fork" and "sanitized_core" in sys.modules:
         pytest.skip("a fresh process would load the ordinary core")
+    if "TSAN_OPTIONS" in os.environ:
+        pytest.skip("ThreadSanitizer ends processes that are forked from one with threads")
     with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
         jobs = [(kind, pool.submit(labels_of, kind)) for kind in KINDS]
         assert all(job.result(timeout=300) == alone[kind] for kind, job in jobs)
