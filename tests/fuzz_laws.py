@@ -175,14 +175,7 @@ LAWS: tuple[Callable[[Trial], None], ...] = (
 
 
 def refused_too(case: Case, folder: Path) -> None:
-    """Rows that are refused as an array are refused from another source as well.
-
-    Of an array every row gets a label; of what is only read, rows of weight 0 are passed over, and with them that they
-    may have no direction, as they are or scaled.
-    """
-    directed = getattr(case.model, "metric", "") == "cosine"
-    if directed and case.weights is not None and not case.weights.all():
-        return
+    """Rows that are refused as an array are refused from another source as well."""
     try:
         fitted(case, case.brought(folder), case.weights, n_jobs=case.n_jobs, block_bytes=case.block_bytes)
     except REFUSALS:

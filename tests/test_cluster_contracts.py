@@ -169,3 +169,12 @@ def test_blanks_that_show_late_change_nothing_but_the_time(tmp_path):
         found_late = DC2Clustering(3, **settings).fit(path)
     np.testing.assert_array_equal(found_late.signatures_.points, prepared.signatures_.points)
     np.testing.assert_array_equal(found_late.signature_labels_, prepared.signature_labels_)
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.0], [np.nan, 1.0]])
+def test_rows_of_weight_0_are_refused_from_every_source(bad):
+    rows = np.vstack([np.random.default_rng(0).normal(size=(20, 2)) + 5, [bad]])
+    weights = np.append(np.ones(20), 0.0)
+    for X in (rows, lambda: iter([rows[:9], rows[9:]])):
+        with pytest.raises(ValueError, match=r"Row 20|row 20"):
+            DC2Clustering(2, metric="cosine").fit(X, sample_weight=weights)

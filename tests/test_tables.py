@@ -306,13 +306,6 @@ def test_blanks_make_no_clusters_of_their_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(frame), model.labels_)
 
 
-@pytest.mark.parametrize("numbers", [["1,5", "22,75", "3,0"], ["1,234", "12,345,678", "9,100.5"]])
-def test_numbers_with_commas_are_refused_and_not_taken_for_words(numbers: list[str]) -> None:
-    frame = pd.DataFrame({"a": numbers * 20, "b": np.arange(60.0)})
-    with pytest.raises(InputError, match=r"column 'a' holds numbers with commas, such as '1,"):
-        DC2Clustering(random_state=0).fit(frame)
-
-
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
 def test_the_summary_of_a_prepared_table_is_a_frame_of_its_kind(kind: Any) -> None:
@@ -403,46 +396,3 @@ def test_dask_frames_are_refused_with_the_way_out() -> None:
     preparer = TablePreparer().set_output(transform="pandas").fit(frames.head(20_000, npartitions=-1))
     numbers = frames.map_partitions(preparer.transform, meta=preparer.transform(frames.head(1)))
     np.testing.assert_array_equal(numbers.compute().to_numpy(), preparer.transform(TABLE).to_numpy())
-
-
-@pytest.mark.parametrize("word", ["unknown", "n. d.", "*"])
-def test_a_few_words_among_numbers_below_one_are_refused_too(word: str) -> None:
-    rng = np.random.default_rng(0)
-    column = [f"{value:.2f}" for value in rng.random(400)]
-    column[7] = word
-    with pytest.raises(
-        InputError, match=r"numbers and words: .*, in 1 of 400 sampled rows \(rows 7, counted from 0\)"
-    ):
-        TablePreparer().fit(pd.DataFrame({"x": column, "y": rng.normal(size=400)}))
-
-
-def test_a_dash_is_a_blank() -> None:
-    values = [f"{value:.3f}" for value in np.random.default_rng(0).random(200)]
-    table = pd.DataFrame(
-        {"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7}
-    )
-    assert "blanks (25.0%)" in TablePreparer().fit(table).decisions_["x"]
-
-
-@pytest.mark.parametrize("values", [["5.1%", "30.2 %"], ["$1,234.50", "$9.99"], ["12 €", "7.50 €"]])
-def test_numbers_with_signs_are_refused_by_name(values: list[str]) -> None:
-    table = pd.DataFrame({"x": values * 50, "y": np.arange(100.0)})
-    with pytest.raises(InputError, match="column 'x' holds numbers with a sign"):
-        TablePreparer().fit(table)
-
-
-def test_dates_are_read_with_slashes_and_others_are_left_out_by_name() -> None:
-    days = pd.date_range("2020-01-01", periods=300)
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {
-            "slashes": days.strftime("%Y/%m/%d"),
-            "dots": days.strftime("%d.%m.%Y"),
-            "words": days.strftime("%b %d, %Y"),
-            "x": np.repeat([0.0, 5.0, 2.0], 100) + rng.normal(size=300),
-        }
-    )
-    said = TablePreparer().fit(table).decisions_
-    assert said["slashes"].startswith("points in time")
-    for name in ("dots", "words"):
-        assert said[name].startswith("left out: dates such as ")

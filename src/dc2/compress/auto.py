@@ -38,7 +38,7 @@ def compress_automatically(
         looked_at = sample.X if is_all else sample.X[: few + 1]
         distinct = distinct_rows(looked_at)
         if is_all and len(distinct) <= few:
-            return keep_rows(source, sample, distinct, scaled.scaling, own.trees, n_threads)
+            return keep_rows(source, engine, sample, distinct, scaled.scaling, own.trees, n_threads)
         n_distinct = round(sample.n_rows * len(distinct) / len(looked_at))
         chosen = signatures_for(max(n_distinct, few + 1), width, n_clusters)
         assert chosen is not None

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from dc2.compress.compress import Compression
 from dc2.compress.distinct import DistinctRows
 from dc2.compress.lookup import signature_router
+from dc2.compress.populate import Lookup
 from dc2.compress.router import Router
 from dc2.compress.sample import Sample
 from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
+from dc2.engines import Engine
 from dc2.sources import Source
 from dc2.trees.tree import NO_LIMIT
 
@@ -21,6 +23,7 @@ __all__ = ["keep_rows"]
 
 def keep_rows(
     source: Source,
+    engine: Engine,
     sample: Sample,
     distinct: DistinctRows,
     scaling: Scaling | None,
@@ -33,6 +36,8 @@ def keep_rows(
     ----------
     source : Source
         The rows.
+    engine : Engine
+        Who looks at rows of weight 0, which are refused like others, though they are no signatures.
     sample : Sample
         All of them with a weight above 0, scaled.
     distinct : DistinctRows
@@ -46,14 +51,14 @@ def keep_rows(
     of_row = leaf_of_point[distinct.of_row]
     weights = np.bincount(of_row, sample.weights, minlength=len(distinct)).astype(np.float64)
     signatures = Signatures(router.centres, weights, np.zeros(len(distinct)))
-    ids = _ids_of_all(source, sample, router, of_row) if source.in_memory else None
-    return Compression(router, signatures, sample.n_rows, ids)
+    if len(of_row) < sample.n_rows:
+        of_row = _of_all_rows(source, engine, router)
+    return Compression(router, signatures, sample.n_rows, of_row if source.in_memory else None)
 
 
-def _ids_of_all(
-    source: Source, sample: Sample, router: Router, of_row: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _of_all_rows(source: Source, engine: Engine, router: Router) -> NDArray[np.int32]:
     """Return the signature of every row, including rows of weight 0."""
-    if len(of_row) == sample.n_rows:
-        return of_row
-    return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)
+    if source.in_memory:
+        return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)
+    lookup = Lookup(router, None, source.feature_names)
+    return np.concatenate(list(engine.map(lookup, source, stage="compress")))
