@@ -100,7 +100,7 @@ def test_lists_from_trees_hold_nearly_all_true_neighbours(by_trees, name):
     assert recall(points, ids, squared, np.arange(0, len(points), 20)) >= 0.98
 
 
-@pytest.mark.skipif("DC2_DATA" not in os.environ, reason="needs the folder that DC2_DATA names")
+@pytest.mark.skipif(not os.environ.get("DC2_DATA"), reason="needs the folder that DC2_DATA names")
 @pytest.mark.parametrize("name", ["pendigits", "letter", "satimage", "mnist"])
 def test_lists_of_real_tables_and_images_too(by_trees, name):
     if name == "mnist":
