@@ -26,7 +26,7 @@ def runs(values: Any) -> Any:
 
 
 RARE = {
-    "views": (pa.array(WORDS, pa.string_view()), WORDS),
+    "views": (pa.array(WORDS.tolist(), pa.string_view()), WORDS),
     "runs of words": (runs(pa.array(WORDS)), WORDS),
     "runs of numbers": (runs(pa.array(NUMBERS**2)), NUMBERS**2),
 }

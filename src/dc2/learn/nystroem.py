@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from dc2.compress import Compressor
@@ -204,7 +203,7 @@ def inverse_root(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     >>> eigenvalues.round(6), (np.ones((1, 3)) @ root).round(6) ** 2
     (array([3.]), array([[1.]]))
     """
-    eigenvalues, vectors = eigh((K + K.T) / 2, driver="evd")
+    eigenvalues, vectors = np.linalg.eigh((K + K.T) / 2)
     cut_off = len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0.0)
     kept = max(1, int(np.count_nonzero(eigenvalues > cut_off)))
     eigenvalues, vectors = eigenvalues[::-1][:kept], vectors[:, ::-1][:, :kept]

@@ -20,14 +20,10 @@ class Arrow:
     named_columns: bool = True
 
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
-        """Return schema and number of rows."""
+        """Return schema and number of rows; an older pyarrow can count them only by unpacking all."""
         with file.open_file() as handle:
             reader = import_pyarrow("ipc").open_file(handle)
-            if hasattr(reader, "count_rows"):
-                return plain_schema(reader.schema), reader.count_rows()
-            # an older pyarrow: batches are looked at one by one
-            batches = range(reader.num_record_batches)
-            return plain_schema(reader.schema), sum(reader.get_batch(number).num_rows for number in batches)
+            return plain_schema(reader.schema), reader.count_rows() if hasattr(reader, "count_rows") else None
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
