@@ -136,3 +136,30 @@ def test_python_runs_the_package(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert b'"columns": 2' in done.stdout
+
+
+def test_the_encoding_of_a_file_is_asked_for_and_can_be_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FRAME.assign(id="Köln " + FRAME["id"]).to_csv("latin.csv", index=False, encoding="latin-1")
+    run("cluster", "latin.csv", *QUICK, "-o", "labels.csv", code=1)
+    assert "'latin.csv' is not UTF-8: line 2 has the byte 0xf6" in capsys.readouterr().err
+    run("cluster", "latin.csv", *QUICK, "-o", "labels.csv", "--debug", code=1)
+    assert "If it is latin-1, say --encoding latin-1." in capsys.readouterr().err
+    run("cluster", "latin.csv", *QUICK, "--encoding", "latin-1", "-o", "labels.csv")
+    run("predict", "model.dc2", "latin.csv", "--encoding", "latin-1", "--id", "id", "-o", "again.csv")
+    assert Path("again.csv").read_bytes() == Path("labels.csv").read_bytes()
+    assert pd.read_csv("labels.csv")["id"].str.startswith("Köln").all()
+
+
+def test_predict_names_the_command_that_could_have_taken_words(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = FRAME.assign(plan=np.where(X[:, 0] > 0, "a", "b"))
+    table.to_csv("table.csv", index=False)
+    run("cluster", "table.csv", "-k", "2", "--id", "id", "--model", "table.dc2")
+    table.astype({"x": object}).replace({"x": {table["x"][7]: "many"}}).to_csv("words.csv", index=False)
+    run("predict", "table.dc2", "words.csv", "-o", "labels.csv", code=1)
+    told = capsys.readouterr().err
+    assert "column 'x' holds numbers, but 1 rows" in told
+    assert "dc2 cluster --as category:x" in told

@@ -135,7 +135,7 @@ def test_values_are_not_looked_at_before_a_pass():
         (np.array([["a", "b"]]), InputError, "numeric"),
         (np.array([[{}, 1]], dtype=object), InputTypeError, "argument must be .* string.* number"),
         (np.zeros((2, 2), "datetime64[s]"), InputTypeError, "not numeric"),
-        (pd.Series([1.0, 2.0]), InputError, "2-dimensional"),
+        (pd.Series([1.0, 2.0]), InputError, "Series of 2 values, but rows and columns are needed"),
         (pl.Series([1.0, 2.0]), InputError, "Reshape your data"),
         (pd.DataFrame({"x": []}, dtype=float), InputError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
         (pd.DataFrame(index=range(3)), InputError, r"0 feature\(s\) \(shape=\(3, 0\)\)"),

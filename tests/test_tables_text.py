@@ -284,10 +284,18 @@ def test_few_texts_are_enough(n_rows: int) -> None:
     assert np.isfinite(TablePreparer(texts=["comment"]).fit_transform(table)).all()
 
 
-def test_numbers_may_be_taken_as_texts() -> None:
+def test_numbers_that_were_measured_are_no_texts(tmp_path: Path) -> None:
+    TABLE.assign(price=np.arange(len(TABLE)) * 0.75).to_csv(tmp_path / "table.csv", index=False)
+    for table in (tmp_path / "table.csv", pd.read_csv(tmp_path / "table.csv")):
+        with pytest.raises(ParameterError, match=r"'price' is to be taken as text.*such as '0.75'"):
+            TablePreparer(texts=["price"]).fit(table)
+
+
+def test_whole_numbers_may_be_taken_as_texts_and_it_is_said() -> None:
     draw = np.random.default_rng(0)
     table = pd.DataFrame({"x": draw.normal(size=200), "code": draw.integers(10**6, 10**7, 200)})
     rows = TablePreparer(texts=["code"]).fit(table).transform(table)
+    assert "though all are numbers" in TablePreparer(texts=["code"]).fit(table).decisions_["code"]
     as_words = table.assign(code=table["code"].astype(str))
     np.testing.assert_array_equal(rows, TablePreparer(texts=["code"]).fit(as_words).transform(as_words))
 

@@ -49,6 +49,7 @@ class ClusterOptions:
     ] = None
     delimiter: options.Delimiter = None
     no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)

@@ -32,6 +32,7 @@ class CompressOptions:
     ] = None
     delimiter: options.Delimiter = None
     no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
     columns: options.Columns = field(default_factory=list)
     drop: options.Drop = field(default_factory=list)
     weight: options.Weight = None

@@ -33,10 +33,14 @@ _IN_OPTION_WORDS = {
     "read it with dc2.as_source(path, csv=dc2.CsvOptions(header=False))": "say --no-header",
 }
 _DELIMITER = r"Read it with dc2\.as_source\(path, csv=dc2\.CsvOptions\(delimiter=(?P<sign>'[^']*')\)\)"
+_ENCODING = (
+    r"read it with dc2\.as_source\(path, csv=dc2\.CsvOptions\(encoding='(?P<encoding>[^']*)'\)\), or with "
+    r"pandas\.read_csv\(path, encoding='[^']*'\)"
+)
 # Quotes in a message hold the user's own words, which stay as they are.
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _QUOTED_OR_WORDS = re.compile(
-    f"(?P<quoted>{_QUOTED})|{_DELIMITER}|"
+    f"(?P<quoted>{_QUOTED})|{_DELIMITER}|{_ENCODING}|"
     + "|".join(rf"(?<!\w){re.escape(words)}(?![\w])" for words in _IN_OPTION_WORDS)
 )
 
@@ -110,6 +114,8 @@ def in_option_words(message: str) -> str:
     def reworded(found: re.Match[str]) -> str:
         if found["sign"]:
             return f"Say --delimiter {found['sign']}"
+        if found["encoding"]:
+            return f"say --encoding {found['encoding']}"
         return found["quoted"] or _IN_OPTION_WORDS[found[0]]
 
     return _QUOTED_OR_WORDS.sub(reworded, message)

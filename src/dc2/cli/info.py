@@ -24,6 +24,7 @@ class InfoOptions:
     ]
     delimiter: options.Delimiter = None
     no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
     json: options.Json = False
     debug: options.Debug = False
 

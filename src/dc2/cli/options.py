@@ -120,6 +120,14 @@ NoHeader = Annotated[
         "--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."
     ),
 ]
+Encoding = Annotated[
+    str,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="How letters are written in CSV files, such as latin-1, cp1252 or utf-16.",
+    ),
+]
 Columns = Annotated[
     list[str],
     typer.Option(

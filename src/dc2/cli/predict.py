@@ -17,6 +17,7 @@ class PredictOptions:
     output: options.LabelsFile
     delimiter: options.Delimiter = None
     no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
     columns: options.Columns = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     label_column: options.LabelColumn = "label"

@@ -54,10 +54,9 @@ class ColumnChoice:
 
 def csv_options(wanted: Any) -> CsvOptions | None:
     """Return how the options of a command say that text files are to be read; None where they say nothing."""
-    if wanted.delimiter is None and not wanted.no_header:
-        return None
     delimiter = {"tab": "\t", "\\t": "\t"}.get(wanted.delimiter, wanted.delimiter)
-    return CsvOptions(delimiter, header=not wanted.no_header)
+    asked = CsvOptions(delimiter, header=not wanted.no_header, encoding=wanted.encoding)
+    return None if asked == CsvOptions() else asked
 
 
 class Rows:

@@ -161,7 +161,7 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
     else:
         if _lacks_columns(X, fitted):  # before any other error about its columns
             _check_as_scikit_learn(X, fitted, owner)
-        source = as_source(X, columns=_columns_to_select(X, fitted), extra=extra)
+        source = as_source(X, columns=_columns_to_select(X, fitted, extra), extra=extra)
     if _scikit_learn_sees(X, source):
         _check_as_scikit_learn(X, fitted, owner)
     elif fitted.names is not None and source.feature_names is not None:
@@ -173,8 +173,8 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
     return source if fitted.projection is None else ProjectedSource(source, fitted.projection)
 
 
-def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:
-    """Return the names to look for: in files always, in frames where they hold more than the fitted columns."""
+def _columns_to_select(X: Any, fitted: Columns, extra: Sequence[str]) -> list[str] | None:
+    """Return the names to look for: in files always, in frames where not all columns are features and no more."""
     if fitted.names is None:
         return None
     if is_path(X):
@@ -183,7 +183,7 @@ def _columns_to_select(X: Any, fitted: Columns) -> list[str] | None:
     if there is None:
         return None
     names = whole_columns(fitted.names, there)
-    return names if set(names) < set(there) else None
+    return names if set(names) < set(there) or (extra and set(names) == set(there)) else None
 
 
 def _lacks_columns(X: Any, fitted: Columns) -> bool:

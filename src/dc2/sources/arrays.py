@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from narwhals.dependencies import is_into_series
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
@@ -117,6 +118,8 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
             f"X is a masked array with {np.count_nonzero(X.mask)} missing values. Fill them in, for instance with "
             "sklearn.impute.SimpleImputer on X.filled(np.nan), or drop these rows."
         )
+    if is_into_series(X):
+        raise InputError(_one_column(X))
     try:
         # Structure only: finite values are checked where the sums are made, which saves a pass.
         checked: NDArray[Any] = check_array(
@@ -125,13 +128,30 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
     except TypeError as error:
         raise InputTypeError(str(error)) from error
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise InputError(_one_line(X) if "got 1D array" in str(error) else str(error)) from error
     if checked.dtype.kind not in "biuf":
         raise InputTypeError(
             f"X has dtype {checked.dtype}, which is not numeric. Convert it to numbers first, for instance "
             "with X.astype('float64')."
         )
     return checked
+
+
+def _one_column(X: Any) -> str:
+    n_values, name, kind = len(X), getattr(X, "name", None), type(X).__module__.partition(".")[0]
+    by_name = f"table[[{name!r}]], or " if isinstance(name, str) and name else ""
+    return (
+        f"X is a {kind} Series of {n_values} values, but rows and columns are needed. Reshape your data: {by_name}"
+        f"X.to_frame() has {n_values} rows of one column; X.to_frame().T has one row of {n_values} columns."
+    )
+
+
+def _one_line(X: Any) -> str:
+    n_values = np.shape(X)[0]
+    return (
+        f"Expected 2D array, got 1D array instead: X has shape ({n_values},). Reshape your data: X.reshape(-1, 1) has "
+        f"{n_values} rows of one column, X.reshape(1, -1) one row of {n_values} columns."
+    )
 
 
 def chosen_columns(width: int, columns: Sequence[int] | None, drop: Sequence[int] | None) -> list[int] | None:

@@ -90,7 +90,10 @@ def _source(
         return dataset_source(data, columns, drop, weight, extra)
     frame = as_frame(data)
     if frame is not None:
-        return FrameSource(frame, columns, drop, weight, extra, named=has_text_names(data))
+        named = has_text_names(data)
+        if not named:
+            columns, drop, extra = _as_text(columns), _as_text(drop), _as_text(extra) or []
+        return FrameSource(frame, columns, drop, weight, extra, named=named)
     if callable(data) and not hasattr(data, "__array__"):
         return callable_source(data, columns, drop, weight, extra)
     if isinstance(data, Iterator):
@@ -104,6 +107,11 @@ def _source(
             "sample_weight as an array, or X as a data frame."
         )
     return SparseSource(data, columns, drop) if issparse(data) else ArraySource(data, columns, drop)
+
+
+def _as_text(names: list[Any] | None) -> list[str] | None:
+    """Return the names of columns that pandas numbers as our frames have them."""
+    return None if names is None else [str(name) for name in names]
 
 
 def _as_list(names: Any) -> list[Any] | None:

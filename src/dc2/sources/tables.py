@@ -13,7 +13,7 @@ from dc2.sources.arrow_dataset import dataset_source, is_dataset
 from dc2.sources.base import Block, Source
 from dc2.sources.files import file_source
 from dc2.sources.formats import CsvOptions
-from dc2.sources.frames import FrameLayout, FrameSource, as_frame, has_text_names
+from dc2.sources.frames import FrameLayout, FrameSource, as_frame
 from dc2.sources.paths import find_files, is_path
 from dc2.sources.resolve import as_source
 from dc2.sources.streams import StreamSource
@@ -88,7 +88,7 @@ def as_table(
         raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
     if not (is_path(data) or is_dataset(data) or maker_for(data) is not None or isinstance(data, Source)):
         frame = as_frame(data)
-        if frame is None or not has_text_names(data):
+        if frame is None:
             return None
         data = frame.to_native()  # what could be read only once is kept now
     rows = _rows(data, columns, drop, weight, extra, texts, csv)

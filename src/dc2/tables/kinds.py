@@ -70,10 +70,11 @@ class Vector:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A column of texts that are taken as such, and the place of each sampled row."""
+    """A column of texts that are taken as such, the place of each sampled row, and whether all are whole numbers."""
 
     part: TextPart
     rows: NDArray[np.float64]
+    are_numbers: bool = False
 
     @property
     def name(self) -> str:
@@ -192,10 +193,18 @@ def _words(column: SampledColumn) -> Kind:
 
 def _text(column: SampledColumn) -> Text | LeftOut:
     words = as_words(column.values)
+    numbers = np.array([number_of(level) for level in words.levels])
+    are_numbers = bool(np.isfinite(numbers).all())
+    if are_numbers and (numbers % 1 != 0).any():
+        raise ParameterError(
+            f"column {column.name!r} is to be taken as text, but holds numbers that were measured, such as "
+            f"{words.levels[int((numbers % 1 != 0).argmax())]!r}, whose digits are no words to look into. Leave it out "
+            f"of texts, on the command line --as text:{column.name}, to have it taken as numbers."
+        )
     part = learned_text(column.name, words)
     if part is None:
         return LeftOut(column.name, "left out: its texts are all made of the same letters")
-    return Text(part, part.places_of(words))
+    return Text(part, part.places_of(words), are_numbers)
 
 
 def _category(column: SampledColumn) -> Kind:

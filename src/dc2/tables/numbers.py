@@ -87,7 +87,12 @@ def text_part(text: Text) -> tuple[TextPart, str]:
     """Return how texts are scaled, and in words: by their distance from the middle, to count less than a number."""
     far = np.sqrt((text.rows**2).sum(axis=1))
     size = float(np.quantile(far[far > 0], 0.5, method="inverted_cdf"))
-    words = f"text: groups of its letters, {text.part.width} components that stand out, scaled together"
+    kind = (
+        "text, though all are numbers: groups of their digits"
+        if text.are_numbers
+        else "text: groups of its letters"
+    )
+    words = f"{kind}, {text.part.width} components that stand out, scaled together"
     return replace(text.part, factor=TEXT_WEIGHT / size), words
 
 

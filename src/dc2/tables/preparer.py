@@ -257,5 +257,7 @@ def _names(what: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
     if not all(isinstance(name, str) for name in names):
-        raise ParameterError(f"{what} should be names of columns; got {names!r}.")
+        raise ParameterError(
+            f"{what} should be names of columns, as text; got {names!r}. A column numbered 2 is called '2'."
+        )
     return tuple(names)

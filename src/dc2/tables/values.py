@@ -120,7 +120,7 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
     ) as error:  # of lists, structures and other values that cannot be told apart
         raise InputTypeError(
             f"column {column.name!r} ({dtype}) holds values that are neither numbers nor texts nor dates: {error}. "
-            "Leave it out: TablePreparer(drop=...), on the command line --drop."
+            "Leave it out when you fit: TablePreparer(drop=...), on the command line dc2 cluster --drop."
         ) from error
 
 
@@ -138,8 +138,8 @@ def as_numbers(
         words = list(dict.fromkeys(values.levels[code] for code in values.codes[wrong]))
         raise InputError(
             f"column {name!r} holds {'numbers' if reading == 'number' else 'dates'}, but {len(wrong)} rows of this "
-            f"block do not: {listed(words)}, first in row {start + wrong[0]}. Correct them, or take the column as a "
-            f"category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+            f"block do not: {listed(words)}, first in row {start + wrong[0]}. Correct them, or fit with the column as "
+            f"a category: TablePreparer(categories=[{name!r}]), on the command line dc2 cluster --as category:{name}."
         )
     return numbers[values.codes]
 

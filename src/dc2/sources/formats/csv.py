@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dc2.errors import ParameterError, SourceError
+from dc2.sources.formats.encoding import telling_encoding
 from dc2.sources.found import FoundFile, import_pyarrow
 
 __all__ = ["Csv", "CsvOptions"]
@@ -24,17 +25,27 @@ class CsvOptions:
         The sign between columns. By default a comma, and in .tsv files a tab.
     header : bool
         Whether the first line holds the names of the columns; else they are called x0, x1, ...
+    encoding : str
+        How letters are written, by any of Python's names: ``"latin-1"``, ``"cp1252"``, ``"utf-16"``, ...
 
     Examples
     --------
-    >>> CsvOptions(delimiter=";")
-    CsvOptions(delimiter=';', header=True)
+    >>> CsvOptions(delimiter=";", encoding="latin-1")
+    CsvOptions(delimiter=';', header=True, encoding='latin-1')
     """
 
     delimiter: str | None = None
     header: bool = True
+    encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding)
+        except (LookupError, TypeError):
+            raise ParameterError(
+                f"encoding should be one that Python knows, such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'; got "
+                f"{self.encoding!r}."
+            ) from None
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ParameterError(f"delimiter should be one character, such as ';'; got {self.delimiter!r}.")
 
@@ -53,12 +64,16 @@ class Csv:
 
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Infer the columns from the first rows."""
+        with self._telling_encoding(file):
+            return self._described(file, travelling), None
+
+    def _described(self, file: FoundFile, travelling: Collection[str]) -> Any:
         arrow = import_pyarrow()
         try:
             opened = self._open(file)
         except arrow.ArrowInvalid as error:
             if "Expected 1 columns" in str(error):  # such as commas in numbers between semicolons
-                self._check_separator(_first_line(file), file.path)
+                self._check_separator(self._first_line(file), file.path)
             raise
         with opened as reader:
             schema = reader.schema
@@ -66,26 +81,31 @@ class Csv:
                 first = next((value for batch in reader for value in batch.column(0).to_pylist()), None)
                 self._check_separator(first or "", file.path)
         names = [self._outside(name) for name in schema.names]
+        if any("\0" in name for name in names):
+            raise UnicodeError("a name holds a byte that is 0")
         if self.options.header:
             self._check_header(names, file.path)
         types = [
             arrow.string() if name in travelling else _widest(arrow, field.type)
             for name, field in zip(names, schema, strict=True)
         ]
-        return arrow.schema(list(zip(names, types, strict=True))), None
+        return arrow.schema(list(zip(names, types, strict=True)))
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
     ) -> Iterator[Any]:
         """Yield a table for some megabytes of text at a time."""
         table = import_pyarrow().Table
-        with self._open(file, fields) as reader:
+        with self._telling_encoding(file), self._open(file, fields) as reader:
             for batch in reader:
                 yield table.from_batches([batch]).rename_columns([field.name for field in fields])
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
         """Give the file as one part: where a line begins is known only to who reads all before it."""
         yield range(1), None
+
+    def _telling_encoding(self, file: FoundFile) -> Any:
+        return telling_encoding(file, self.options.encoding, can_be_given=True)
 
     def _open(self, file: FoundFile, fields: Sequence[Any] = ()) -> Any:
         csv = import_pyarrow("csv")
@@ -96,6 +116,7 @@ class Csv:
             read_options=csv.ReadOptions(
                 use_threads=False,
                 block_size=BLOCK_BYTES,
+                encoding=self.options.encoding,
                 autogenerate_column_names=not self.options.header,
             ),
             parse_options=csv.ParseOptions(delimiter=self._delimiter),
@@ -145,12 +166,16 @@ class Csv:
                 f"Read it with dc2.as_source(path, csv=dc2.CsvOptions(delimiter={other!r}))."
             )
 
-
-def _first_line(file: FoundFile) -> str:
-    with file.open_stream() as stream:
-        return bytes(stream.read(1 << 16)).split(b"\n", 1)[0].decode("utf-8", "replace")
+    def _first_line(self, file: FoundFile) -> str:
+        with file.open_stream() as stream:
+            return bytes(stream.read(1 << 16)).decode(self.options.encoding, "replace").split("\n", 1)[0]
 
 
 def _widest(arrow: Any, type_: Any) -> Any:
-    """Return float64 for integers and for columns that begin empty, since later values may be any number."""
+    """Return float64 for integers and for columns that begin empty, since later values may be any number.
+
+    What is not UTF-8 looks binary to Arrow. It is text here, so that it is refused where it is read.
+    """
+    if arrow.types.is_binary(type_):
+        return arrow.string()
     return arrow.float64() if arrow.types.is_integer(type_) or arrow.types.is_null(type_) else type_

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dc2.sources.formats.encoding import telling_encoding
 from dc2.sources.found import FoundFile, import_pyarrow
 
 __all__ = ["JsonLines"]
@@ -24,8 +25,9 @@ class JsonLines:
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Infer the columns from the first lines; numbers are taken as float64, since later ones may be."""
         arrow = import_pyarrow()
-        schema = _parsed(next(_blocks(file), b"")).schema
-        return arrow.schema([_field(arrow, field, field.name in travelling) for field in schema]), None
+        with telling_encoding(file, can_be_given=False):
+            schema = _parsed(next(_blocks(file), b"")).schema
+            return arrow.schema([_field(arrow, field, field.name in travelling) for field in schema]), None
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
@@ -33,7 +35,9 @@ class JsonLines:
         """Yield a table for some megabytes of text at a time."""
         schema = import_pyarrow().schema(list(fields))
         for block in _blocks(file):
-            yield _parsed(block, explicit_schema=schema, unexpected_field_behavior="ignore")
+            with telling_encoding(file, can_be_given=False):
+                table = _parsed(block, explicit_schema=schema, unexpected_field_behavior="ignore")
+            yield table
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
         """Give the file as one part."""
@@ -57,6 +61,7 @@ def _blocks(file: FoundFile) -> Iterator[bytes]:
 
 def _parsed(text: bytes, **options: Any) -> Any:
     json = import_pyarrow("json")
+    text.decode()  # Arrow does not look whether it can be
     return json.read_json(
         io.BytesIO(text),
         # Arrow cuts text into blocks of its own, and a line must fit into one of them.
