@@ -13,6 +13,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
+from dc2 import DC2Clustering
 from dc2.communities import CommunityResult, Nodes, TieGraph, Wish, conquer_ties, tie_graph
 from dc2.communities.layers import by_mass
 from dc2.communities.sizes import ties_per_row
@@ -233,14 +234,22 @@ def test_strays_join_what_they_are_tied_to_and_else_the_nearest():
 
 
 @pytest.fixture(scope="module")
-def nested():
+def nested_rows():
     offsets = 3.6 * np.array([[0, 0], [1, 0], [0, 1]])
     centers = np.concatenate([corner + offsets for corner in 15 * np.array([[0, 0], [1, 0], [0, 1]])])
-    X, _ = make_blobs(1800, centers=centers, random_state=0)
-    return conquered(X)
+    return make_blobs(1800, centers=centers, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def nested(nested_rows):
+    return conquered(nested_rows)
 
 
 def test_layers_are_nested_around_the_chosen_partition(nested):
+    check_nested(nested)
+
+
+def check_nested(nested):
     np.testing.assert_array_equal(nested.layers[nested.chosen_layer], nested.labels)
     assert len(nested.cluster_tree) == len(nested.layers) - 1
     for fine, coarse, parent in zip(nested.layers[:-1], nested.layers[1:], nested.cluster_tree, strict=True):
@@ -250,6 +259,20 @@ def test_layers_are_nested_around_the_chosen_partition(nested):
 
 def test_both_scales_of_nested_blobs_are_layers(nested):
     assert {3, 9} <= {int(layer.max()) + 1 for layer in nested.layers}
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 4, 5, 9, 30, (4, 6)])
+def test_another_number_keeps_the_layers_of_the_fit(nested_rows, n_clusters):
+    model = DC2Clustering(random_state=0).fit(nested_rows)
+    fitted = model.layers_
+    other = model.recluster(n_clusters)._record.conquest.communities
+    check_nested(other)
+    numbers = {int(layer.max()) + 1 for layer in other.layers}
+    assert numbers >= {int(layer.max()) + 1 for layer in fitted}
+    assert model.recluster(layer=model.layer_).n_clusters_ == other.n_clusters
+    back = model.recluster("auto").layers_
+    assert len(back) == len(fitted)
+    assert all(map(np.array_equal, back, fitted))
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))

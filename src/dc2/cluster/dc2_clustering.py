@@ -301,7 +301,8 @@ class DC2Clustering(SignatureClusterer):
         Returns
         -------
         self
-            ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are.
+            ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are. The layers
+            that were found are kept, nested around the new clusters; ``recluster("auto")`` goes back to the choice.
         """
         if layer is None:
             return self._reconquer(n_clusters)

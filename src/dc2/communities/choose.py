@@ -163,8 +163,8 @@ class Evidence:
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between partitions of the graph and of its resamples."""
-        searches = self._searches()
         missing = [int(place) for place in places if np.isnan(self.agreements[place])]
+        searches = self._searches() if missing else []
         jobs = [(place, search) for place in missing for search in searches]
         resolutions = self._profile.resolutions
         with ThreadPoolExecutor(self._nodes.n_threads) as pool:
@@ -214,6 +214,17 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
             or bounds[i] / _weight(allowed[i]) >= LAYER_SHARE * least / _weight(best.plateau)
         ]
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
+
+
+def looked_at(profile: Profile, evidence: Evidence) -> list[Candidate]:
+    """Return the plateaus whose agreement is known, now or from an earlier answer, whatever was wished for then."""
+    if np.isnan(evidence.agreements).all():
+        return []
+    return [
+        weighed(plateau, evidence)
+        for plateau in plateaus(profile, evidence.below())
+        if not np.isnan(evidence.agreements[plateau.looks()]).any()
+    ]
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:

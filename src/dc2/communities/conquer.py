@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, plateaus
+from dc2.communities.choose import BAR, Candidate, Evidence, candidates, clearest, looked_at, plateaus
 from dc2.communities.exact import exactly, merged
 from dc2.communities.layers import by_mass, nest, parents
 from dc2.communities.profile import Nodes, Profile, make_profile, profile_around
@@ -59,12 +59,14 @@ def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None
     if low == high:
         return _given(nodes, profile, evidence, low, wish)
     found = candidates(profile, evidence, Wish(low, high))
+    free = (low, high) == (1, n_nodes)
     if not found or (low == 1 and found[0].score < BAR):
-        return _fewest(nodes, profile, evidence, found, low, wish)
+        labels, verdict = _fewest(nodes, profile, found, low, wish)
+        return _result(nodes, profile, evidence, labels, verdict, found if free else None)
     best = found[0]
     labels = by_mass(profile.partitions[best.place], nodes.masses)
     verdict = _verdict(wish, labels, float(profile.resolutions[best.place]), best, found[1:])
-    return _result(nodes, profile, evidence, labels, verdict, found)
+    return _result(nodes, profile, evidence, labels, verdict, found if free else None)
 
 
 def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
@@ -84,7 +86,7 @@ def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int, wish: Wis
     if other is not None and 2 * crossing_ties(nodes.graph, other) < crossing_ties(nodes.graph, labels):
         labels, resolution = other, np.nan
     verdict = replace(_verdict(wish, labels, resolution), persistence=same[0].width if same else 0.0)
-    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, [])
+    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict)
 
 
 def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] | None:
@@ -101,14 +103,13 @@ def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] |
 
 
 def _fewest(
-    nodes: Nodes, profile: Profile, evidence: Evidence, found: list[Candidate], low: int, wish: Wish
-) -> CommunityResult:
+    nodes: Nodes, profile: Profile, found: list[Candidate], low: int, wish: Wish
+) -> tuple[NDArray[np.int32], Verdict]:
     """Answer with the smallest number allowed, since nothing speaks for another one."""
     labels, found_at = exactly(nodes, profile, low)
     resolution = np.nan if found_at is None else found_at
     verdict = _verdict(wish, labels, resolution, others=found)
-    verdict = replace(verdict, one_cluster=low == 1, crossing=0.0)
-    return _result(nodes, profile, evidence, by_mass(labels, nodes.masses), verdict, found)
+    return by_mass(labels, nodes.masses), replace(verdict, one_cluster=low == 1, crossing=0.0)
 
 
 def _verdict(
@@ -140,8 +141,10 @@ def _result(
     evidence: Evidence,
     labels: NDArray[np.int32],
     verdict: Verdict,
-    found: list[Candidate],
+    found: list[Candidate] | None = None,
 ) -> CommunityResult:
+    """Put the answer together; layers are taken from what was found now, or else from all that is known."""
+    found = looked_at(profile, evidence) if found is None else found
     solid = [c for c in found if c.agreement >= LAYER_AGREEMENT]
     layers, chosen = nest(nodes.graph, nodes.masses, labels, [profile.partitions[c.place] for c in solid])
     scores = np.full(len(profile.resolutions), np.nan)
