@@ -197,6 +197,34 @@ def test_what_was_chosen_is_told(folder: Path, run: Dc2) -> None:
     assert re.search(r"bandwidth +0\.\d+, chosen", told)
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [((), True), (("--prepare",), False), (("--as", "category:rating"), False), (("--raw",), False)],
+)
+def test_a_column_of_codes_beside_others_gives_a_hint(
+    options: tuple[str, ...], named: bool, folder: Path, run: Dc2
+) -> None:
+    FRAME[["x", "y"]].assign(rating=np.arange(N) % 5 + 1).to_csv("codes.csv", index=False)
+    told = run("cluster", "codes.csv", *QUICK, *options, "--model", "codes.dc2")
+    assert ("'rating' holds few whole numbers" in told) == named
+    assert ("--as category:rating" in told) == named
+
+
+def test_codes_alone_and_measures_alone_give_no_hint(folder: Path, run: Dc2) -> None:
+    rows = np.random.default_rng(0).integers(0, 5, (N, 2))
+    pd.DataFrame(rows, columns=["a", "b"]).to_csv("codes.csv", index=False)
+    for path in ("codes.csv", "rows.csv"):
+        told = run(
+            "cluster",
+            path,
+            *QUICK,
+            *(["--columns", "x,y"] if path == "rows.csv" else []),
+            "-o",
+            f"{path}.npy",
+        )
+        assert "few whole numbers" not in told
+
+
 def test_many_clusters_are_cut_short(folder: Path, run: Dc2) -> None:
     told = run("cluster", "rows.npy", "-k", "25", "--signatures", "100", "-o", "labels.npy")
     assert "and 5 more clusters" in told

@@ -54,7 +54,10 @@ class TestFiles:
 
     def test_row_counts_come_from_metadata_where_there_are_any(self, suffix, write):
         source = as_source(write(f"x{suffix}", {"x": [1.0, 2.0, 3.0]}))
-        assert source.n_rows == (None if suffix == ".csv" else 3)
+        without_count = suffix in (".arrow", ".feather") and not hasattr(
+            pa.RecordBatchFileReader, "count_rows"
+        )
+        assert source.n_rows == (None if suffix == ".csv" or without_count else 3)
 
     def test_text_is_refused_with_file_and_column(self, suffix, write):
         path = write(f"x{suffix}", {"x": [1.0], "name": ["a"]})

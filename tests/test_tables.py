@@ -1,6 +1,7 @@
 """Laws of tables: what people have goes in, is said to be prepared, and gives the same labels however it is cut up."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,50 @@ def test_a_table_of_categories_alone_is_placed_by_correspondence_analysis() -> N
     rows = preparer.transform(frame)
     assert rows.shape[1] <= 8
     assert adjusted_rand_score(group, KMeans(3, n_init=3, random_state=0).fit_predict(rows)) > 0.9
+
+
+class TestManyLevels:
+    """A column with more levels than there can be columns."""
+
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 4, 2000)
+    table = pd.DataFrame(
+        {
+            "spend": draw.normal(4 * group, 1),
+            "state": [
+                f"S{12 * one + other:02}"
+                for one, other in zip(group, draw.integers(0, 12, 2000), strict=True)
+            ],
+            "plan": np.array(["gold", "red", "blue", "free"])[group],
+        }
+    )
+
+    def test_others_keep_columns_of_their_own(self) -> None:
+        names = TablePreparer().fit(self.table).get_feature_names_out().tolist()
+        assert {"plan=gold", "plan=red", "plan=blue", "plan=free"} <= set(names)
+        shared = [name for name in names if name.startswith("state ")]
+        assert len(names) == 5 + len(shared)
+        assert all(re.fullmatch(r"state \d \(S\d\d.* against S\d\d.*\)", name) for name in shared)
+
+    def test_shares_of_other_levels_are_told_in_units(self) -> None:
+        preparer = TablePreparer().fit(self.table)
+        names, values = preparer.in_units(preparer.transform(self.table))
+        gold = values[:, names.index("plan=gold")]
+        np.testing.assert_allclose(gold, self.table["plan"] == "gold", atol=1e-6)
+
+    def test_levels_at_the_ends_of_a_component_lie_apart(self) -> None:
+        preparer = TablePreparer().fit(self.table)
+        place = preparer.get_feature_names_out().tolist()
+        for column, name in enumerate(place):
+            if name.startswith("state "):
+                high, low = name[name.index("(") + 1 : -1].split(" against ")
+                rows = preparer.transform(self.table)[:, column]
+                means = [rows[self.table["state"].isin(end.split(", "))].mean() for end in (high, low)]
+                assert means[0] > 0 > means[1]
+
+    def test_what_sets_clusters_apart_names_levels(self) -> None:
+        told = fitted(self.table, 4).summary()["sets_apart"].str.cat()
+        assert "plan=gold" in told
 
 
 def test_cycles_of_time_show_where_they_tell_something() -> None:

@@ -11,6 +11,7 @@ import typer
 from dc2.cli import summary
 from dc2.cli.cluster import ClusterOptions
 from dc2.cli.failures import writing
+from dc2.cli.hints import hint_on_codes
 from dc2.cli.labels import kept_by_model, write_and_count
 from dc2.cli.model_facts import choice_facts, cluster_weights
 from dc2.cli.options import Scale, Similarity, scale_of_numbers, taken_as
@@ -61,6 +62,7 @@ def run(wanted: ClusterOptions) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
                 clusterer = fitted(wanted, source, progress)
+            hint = hint_for(clusterer, source)
             source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
             save(clusterer, files.get("model"))
             since = time.perf_counter()
@@ -70,7 +72,7 @@ def run(wanted: ClusterOptions) -> None:
         write_report(clusterer, files["report"], wanted.data)
     seconds = dict(clusterer.stage_seconds_)
     seconds |= {"populate": seconds["populate"] + labelling, "total": time.perf_counter() - began}
-    tell(clusterer, sizes, seconds, files, wanted.json)
+    tell(clusterer, sizes, seconds, files, hint, wanted.json)
 
 
 def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
@@ -144,6 +146,13 @@ def write_report(clusterer: DC2Clustering, page: Path, data: list[str]) -> None:
         write(clusterer, page, source_description=", ".join(data))
 
 
+def hint_for(clusterer: DC2Clustering, source: Source) -> str:
+    """Return a word on columns of a table that was not prepared but may need it."""
+    if not isinstance(source, TableSource) or hasattr(clusterer, "preparer_"):
+        return ""
+    return hint_on_codes(source.as_numbers())
+
+
 def prepared_facts(clusterer: DC2Clustering) -> dict[str, dict[str, str]]:
     """Return what was done with each column of a table that was prepared."""
     return {"prepared": clusterer.preparer_.decisions_} if hasattr(clusterer, "preparer_") else {}
@@ -154,6 +163,7 @@ def tell(
     sizes: ClusterSizes,
     seconds: Mapping[str, float],
     files: Mapping[str, Path],
+    hint: str,
     as_json: bool,
 ) -> None:
     """Say what was found."""
@@ -172,6 +182,7 @@ def tell(
         "remarks": Facts.of(clusterer).remarks,
         "bandwidth": getattr(clusterer, "bandwidth_", None),
         **prepared_facts(clusterer),
+        **({"hint": hint} if hint else {}),
     }
     summary.tell(
         f"{len(sizes.sizes)} cluster{'s' if len(sizes.sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
@@ -182,6 +193,7 @@ def tell(
                 for name, words in prepared_facts(clusterer).get("prepared", {}).items()
             },
             **choice_facts(clusterer),
+            "hint": hint,
             "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept:.1%} of the variance",
         },
         known,

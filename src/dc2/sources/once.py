@@ -57,7 +57,7 @@ def _kept(schema: Any, batches: Iterable[Any]) -> Any:
     remaining = iter(batches)
     for batch in remaining:
         held.append(batch)
-        size += batch.nbytes
+        size += batch.get_total_buffer_size()  # which an older pyarrow knows of views too
         if size > MOST_IN_MEMORY:
             break
     else:

@@ -15,6 +15,8 @@ __all__ = ["beside_numbers", "by_correspondence"]
 
 MOST_COMPONENTS = 8
 MOST_COLUMNS = 32
+LEVELS_NAMED = 2
+LETTERS_NAMED = 24
 
 
 def beside_numbers(
@@ -23,29 +25,45 @@ def beside_numbers(
     """Return categories that together move a row by about `weight`, less than the spacing of rows in the numbers.
 
     A category puts gaps between rows, and a graph of neighbours takes gaps for clusters. Few levels get a column each;
-    of many the leading components of their correspondence analysis are taken.
+    of categories with too many levels for that the leading components of their correspondence analysis are taken.
     """
-    names = [f"{one.name}={level}" for one in categories for level in _named_lines(one)]
-    if len(names) > MOST_COLUMNS:
-        together, names_out = by_correspondence(categories)
-        return _times(together, weight / max(1e-300, _size(categories, together))), names_out
+    own = _with_own_columns(categories)
+    shared = [one for one in categories if one not in own]
+    own_names = [f"{one.name}={level}" for one in own for level in _named_lines(one)]
+    components, component_names = by_correspondence(categories, shared) if shared else ((), ())
+    if shared:
+        size = max(1e-300, _size(shared, components))
+        components = _times(components, weight * np.sqrt(len(shared) / len(categories)) / size)
     step = weight / np.sqrt(2.0 * max(1, len(categories)))
+    width, first = len(own_names) + len(component_names), 0
+    remaining = iter(components)
     parts: list[CategoryPart] = []
-    place = 0
     for one in categories:
-        lines = len(_named_lines(one))
-        places = np.zeros((len(one.levels) + 2, len(names)))
-        places[np.flatnonzero(_is_named(one)), place + np.arange(lines)] = step
+        places = np.zeros((len(one.levels) + 2, width))
+        if one in own:
+            lines = np.flatnonzero(_is_named(one))
+            places[lines, first + np.arange(len(lines))] = step
+            first += len(lines)
+        else:
+            places[:, len(own_names) :] = next(remaining).places
         parts.append(CategoryPart(one.name, one.reading, one.levels, places))
-        place += lines
-    return tuple(parts), tuple(names)
+    return tuple(parts), (*own_names, *component_names)
 
 
-def by_correspondence(categories: Sequence[Category]) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
+def by_correspondence(
+    categories: Sequence[Category], wanted: Sequence[Category] | None = None
+) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
     """Return the leading components of the multiple correspondence analysis of categories.
 
     Components that tell more than one category alone would are kept, two at least and eight at most. The place of a
     row is the sum of the places of its levels; a level that was never seen lies in the middle.
+
+    Parameters
+    ----------
+    categories : sequence of Category
+        What is analysed together.
+    wanted : sequence of Category, optional
+        Those of them to return; all, if not given.
     """
     shares = [np.bincount(one.codes, minlength=len(one.levels) + 2) / len(one.codes) for one in categories]
     starts = np.cumsum([0, *(len(share) for share in shares)])
@@ -62,13 +80,50 @@ def by_correspondence(categories: Sequence[Category]) -> tuple[tuple[CategoryPar
     vectors = vectors[:, :kept]
     vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)] < 0, -1.0, 1.0)
     places = vectors * inverse[:, None]
-    parts = []
+    parts, counts = [], []
     for one, part_share, start in zip(categories, shares, starts, strict=False):
+        if wanted is not None and one not in wanted:
+            continue
         own = places[start : start + len(part_share)]
         own = np.where(part_share[:, None] > 0, own - part_share @ own, 0.0)
         parts.append(CategoryPart(one.name, one.reading, one.levels, own))
-    whose = ", ".join(one.name for one in categories[:3]) + (", ..." if len(categories) > 3 else "")
-    return tuple(parts), tuple(f"{whose} ({number + 1})" for number in range(kept))
+        counts.append(part_share)
+    return tuple(parts), _component_names(parts, counts)
+
+
+def _component_names(parts: Sequence[CategoryPart], shares: Sequence[NDArray[np.float64]]) -> tuple[str, ...]:
+    """Name components by their columns, and by the levels that make most of either end."""
+    levels = [
+        _short(level if len(parts) == 1 else f"{part.name}={level}")
+        for part in parts
+        for level in _lines(part.reading, part.levels)
+    ]
+    places = np.concatenate([part.places for part in parts])
+    pull = np.concatenate(shares)[:, None] * places * np.abs(places)
+    whose = ", ".join(part.name for part in parts[:3]) + (", ..." if len(parts) > 3 else "")
+    names = []
+    for number, column in enumerate(pull.T):
+        order = np.argsort(-column, kind="stable")
+        high = [levels[line] for line in order[:LEVELS_NAMED] if column[line] > 0]
+        low = [levels[line] for line in order[::-1][:LEVELS_NAMED] if column[line] < 0]
+        ends = " against ".join(", ".join(end) for end in (high, low) if end)
+        names.append(f"{whose} {number + 1} ({ends})" if ends else f"{whose} {number + 1}")
+    return tuple(names)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LETTERS_NAMED else f"{name[: LETTERS_NAMED - 1]}…"
+
+
+def _with_own_columns(categories: Sequence[Category]) -> list[Category]:
+    """Return those with fewest levels, as many as there are columns for."""
+    own, room = [], MOST_COLUMNS
+    for one in sorted(categories, key=lambda one: len(_named_lines(one))):
+        room -= len(_named_lines(one))
+        if room < 0:
+            break
+        own.append(one)
+    return own
 
 
 def _pairs(lines: NDArray[np.int64], width: int) -> NDArray[np.float64]:
@@ -96,5 +151,13 @@ def _is_named(one: Category) -> NDArray[np.bool_]:
 
 
 def _named_lines(one: Category) -> list[str]:
-    names = [*one.levels, "other", "blank"] if one.reading == "level" else ["there", "blank"]
-    return [name for name, is_there in zip(names, _is_named(one), strict=True) if is_there]
+    return [
+        name
+        for name, is_there in zip(_lines(one.reading, one.levels), _is_named(one), strict=True)
+        if is_there
+    ]
+
+
+def _lines(reading: str, levels: Sequence[str]) -> list[str]:
+    """Return what the lines of the places stand for."""
+    return [*levels, "other", "blank"] if reading == "level" else ["there", "blank"]
