@@ -6,6 +6,8 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 BUILD := build/$(notdir $(VENV))
 INSTALLED := $(VENV)/.dc2-installed
+# In long words, which the pip of older systems (22.1 and newer) knows too.
+INPLACE := $(foreach setting,wheel.cmake=false wheel.py-api= editable.mode=inplace,--config-settings $(setting))
 
 # Tests and benchmarks on public data sets read them from this folder; without it they are skipped.
 DC2_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -82,19 +84,19 @@ format: $(INSTALLED) ## put the code into shape
 	$(BIN)/ruff format
 
 bench: native ## run every benchmark
-	@$(BIN)/python -m pip install --quiet --editable ".[bench]" -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace
+	@$(BIN)/python -m pip install --quiet --editable ".[bench]" $(INPLACE)
 	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; DC2_CORE=native $(BIN)/python $$file; done
 
 # It goes on where it was broken off. QUICK=1: few rows, no downloaded data, minutes instead of hours. More options,
 # such as PAPER="--download --runs 3", are those of `python -m evaluation`.
 paper: native ## repeat the paper's evaluation into results/paper; QUICK=1 a small form of it into results/paper-quick
-	@$(BIN)/python -m pip install --quiet --editable ".[evaluation]" -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace
+	@$(BIN)/python -m pip install --quiet --editable ".[evaluation]" $(INPLACE)
 	DC2_CORE=native $(BIN)/python -m evaluation $(if $(QUICK),--quick) $(PAPER)
 
 # Nothing but packages is fetched. Pages made from the code and the examples go to docs/reference, docs/gallery and
 # docs/tutorials, which git ignores.
 docs: native ## build the site into build/docs; warnings are errors
-	@$(BIN)/python -m pip install --quiet --editable ".[docs]" -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace
+	@$(BIN)/python -m pip install --quiet --editable ".[docs]" $(INPLACE)
 	MPLBACKEND=Agg DC2_CORE=native $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
 
@@ -102,7 +104,7 @@ man: $(INSTALLED) ## write the man page to build/man/dc2.1
 	$(BIN)/python docs/_pages/commands.py build/man/dc2.1
 
 wheels: $(INSTALLED) ## build wheels into wheelhouse/, and try each in new environments of every interpreter found
-	@$(BIN)/python -m pip install --quiet --editable ".[wheels]" -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace
+	@$(BIN)/python -m pip install --quiet --editable ".[wheels]" $(INPLACE)
 	$(BIN)/python tools/wheels.py
 
 native: $(BUILD)/build.ninja ## compile what changed of the C++ core, into src/dc2/core
@@ -115,8 +117,9 @@ clean: ## remove what was built, and the environment
 # The editable install is a path to src/ and nothing more: edits of Python files need no reinstall, and the native
 # core is compiled by `make native`, where a failure is a failure.
 $(INSTALLED): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable ".[dev]" -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace
+	@echo "making the environment $(VENV): a few minutes, the first time"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --editable ".[dev]" $(INPLACE)
 	@touch $@
 
 $(BUILD)/build.ninja: $(INSTALLED) CMakeLists.txt

@@ -182,6 +182,14 @@ def test_a_table_of_categories_alone_is_placed_by_correspondence_analysis() -> N
     assert adjusted_rand_score(group, KMeans(3, n_init=3, random_state=0).fit_predict(rows)) > 0.9
 
 
+def test_ids_of_letters_are_ids() -> None:
+    ids = [f"C{row:05}" for row in range(100)]
+    table = pd.DataFrame({"customer_id": ids, "comment": ids, "x": np.arange(100) ** 0.5 % 1})
+    said = TablePreparer().fit(table).decisions_
+    assert said["customer_id"] == "left out: an id, every row has its own"
+    assert "text with many distinct values" in said["comment"]
+
+
 class TestManyLevels:
     """A column with more levels than there can be columns."""
 

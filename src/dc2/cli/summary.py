@@ -25,6 +25,7 @@ __all__ = [
 
 CLUSTERS_SHOWN = 20
 BAR_WIDTH = 30
+NAME_WIDTH, WIDEST_NAME = 13, 32
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,18 @@ def _size_line(name: str, size: float, share: float, look: str) -> str:
 
 
 def fact_lines(facts: Mapping[str, str]) -> list[str]:
-    """Return a line per fact that is known: its name, and what it is."""
-    return [f"  [bold]{name:<13}[/] {_shown(fact)}" for name, fact in facts.items() if fact]
+    r"""Return a line per fact that is known: its name, and what it is.
+
+    Examples
+    --------
+    >>> for line in fact_lines({"rows": "7", "columns": "", "column [year]": "left out"}):
+    ...     print(line)
+      [bold]rows         [/] 7
+      [bold]column \[year][/] left out
+    """
+    known = {name: fact for name, fact in facts.items() if fact}
+    width = min(max([NAME_WIDTH, *map(len, known)]), WIDEST_NAME)
+    return [f"  [bold]{_shown(f'{name:<{width}}')}[/] {_shown(fact)}" for name, fact in known.items()]
 
 
 def _shown(text: str) -> str:

@@ -29,6 +29,7 @@ CODE = re.compile(r"0\d+")
 OTHER_DATE = re.compile(
     r"\d{1,2}[./-]\d{1,2}[./-]\d{4}.*|[A-Z][a-z]{2,8}\.? \d{1,2},? \d{4}.*|\d{1,2} [A-Z][a-z]{2,8} \d{4}.*"
 )
+AN_ID = "left out: an id, every row has its own"
 ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 
@@ -185,6 +186,8 @@ def _words(column: SampledColumn) -> Kind:
     if example is not None:
         why = f"left out: dates such as {example!r} are not read; write them as 2020-12-31 to have them used"
         return LeftOut(name, why)
+    if len(words.levels) == n_there > FEW_ROWS and ID_NAME.search(name):
+        return LeftOut(name, AN_ID)
     if len(words.levels) > max(n_there / 2, FEW_ROWS):
         why = f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
         return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, looks into it")
@@ -233,7 +236,7 @@ def _number(column: SampledColumn, values: NDArray[np.float64]) -> Kind:
     if len(distinct) == 1 and len(there) == len(values):
         return LeftOut(column.name, f"left out: always {distinct[0]:g}")
     if column.reading == "number" and _is_id(column.name, there, len(distinct)):
-        return LeftOut(column.name, "left out: an id, every row has its own")
+        return LeftOut(column.name, AN_ID)
     if len(distinct) <= 2:
         return _category(column)
     largest = int(counts.argmax())
