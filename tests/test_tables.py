@@ -203,6 +203,7 @@ class TestManyLevels:
                 for one, other in zip(group, draw.integers(0, 12, 2000), strict=True)
             ],
             "plan": np.array(["gold", "red", "blue", "free"])[group],
+            "side": np.array(["east", "west"])[group // 2],
         }
     )
 
@@ -210,14 +211,15 @@ class TestManyLevels:
         names = TablePreparer().fit(self.table).get_feature_names_out().tolist()
         assert {"plan=gold", "plan=red", "plan=blue", "plan=free"} <= set(names)
         shared = [name for name in names if name.startswith("state ")]
-        assert len(names) == 5 + len(shared)
+        assert len(names) == 7 + len(shared)
         assert all(re.fullmatch(r"state \d \(S\d\d.* against S\d\d.*\)", name) for name in shared)
 
     def test_shares_of_other_levels_are_told_in_units(self) -> None:
         preparer = TablePreparer().fit(self.table)
         names, values = preparer.in_units(preparer.transform(self.table))
-        gold = values[:, names.index("plan=gold")]
-        np.testing.assert_allclose(gold, self.table["plan"] == "gold", atol=1e-6)
+        for column, level in (("plan", "gold"), ("plan", "free"), ("side", "east")):
+            has_it = values[:, names.index(f"{column}={level}")]
+            np.testing.assert_allclose(has_it, self.table[column] == level, atol=1e-6)
 
     def test_levels_at_the_ends_of_a_component_lie_apart(self) -> None:
         preparer = TablePreparer().fit(self.table)

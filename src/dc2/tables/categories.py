@@ -117,13 +117,13 @@ def _short(name: str) -> str:
 
 def _with_own_columns(categories: Sequence[Category]) -> list[Category]:
     """Return those with fewest levels, as many as there are columns for."""
-    own, room = [], MOST_COLUMNS
+    narrow, room = [], MOST_COLUMNS
     for one in sorted(categories, key=lambda one: len(_named_lines(one))):
         room -= len(_named_lines(one))
         if room < 0:
             break
-        own.append(one)
-    return own
+        narrow.append(one)
+    return [one for one in categories if one in narrow]
 
 
 def _pairs(lines: NDArray[np.int64], width: int) -> NDArray[np.float64]:
