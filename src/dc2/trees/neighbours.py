@@ -187,7 +187,9 @@ class _Search:
     def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
         """Compare points that share a leaf; return the points in the order of some tree's leaves."""
         numbers = range(growth * TREES, (growth + 1) * TREES)
-        for leaf_of_point in self.pool.map(lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers):
+        for leaf_of_point in self.pool.map(
+            lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers
+        ):
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
             sizes = np.bincount(leaf_of_point)
             self._offer_groups(order, _group_starts(sizes, self.ids.shape[1], 2 * leaf_size))
