@@ -1,4 +1,4 @@
-// The Python face of the native core: checks shapes, releases the GIL, calls the loops. It holds no state.
+// The native core as a Python module: checks shapes, releases the GIL, calls the loops. It holds no state.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -35,7 +35,7 @@ bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) 
     return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
 }
 
-// Whether every row comes to a leaf: children lie behind their parent, each leaf and each node but the root once.
+// Whether every row reaches a leaf: children come after their parent, and each leaf and each node but the root once.
 bool makes_a_tree(const int32_t* children, int64_t nodes) {
     std::vector<bool> met(2 * nodes + 1, false);  // leaves, then nodes
     for (int64_t node = 0; node < nodes; ++node) {
@@ -269,7 +269,7 @@ void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links,
     require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
             "links and fresh: shape");
-    nb::gil_scoped_release released;  // before links are looked through: there are many
+    nb::gil_scoped_release released;  // before links are checked: there are many
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
     const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};

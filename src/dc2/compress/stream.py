@@ -1,4 +1,4 @@
-"""A stream of rows that can be seen only once: hold the first, then route and add up."""
+"""A stream of rows that can be read only once: hold the first, then route and add up the others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Stream:
         if new.weights is not None:
             new = new.part(new.weights > 0)
         if self.router is None:
-            # Exactly so many rows place the cuts, however the stream is cut up.
+            # Exactly this many rows place the cuts, however the stream is cut up.
             missing = self.wanted - sum(map(len, self.held))
             first = new.part(slice(missing))
             self.held.append(replace(first, X=first.X.copy(), weights=copy(first.weights)))
@@ -82,7 +82,7 @@ class Stream:
             assert self.router is not None
             assert self.sums is not None
             assert self.magic is not None
-            added = Sums.zeros(*self.sums.shape)  # apart, so that rows which are refused leave no trace
+            added = Sums.zeros(*self.sums.shape)  # separately: rows that are refused must leave no trace
             self.router.add_up(new.X, new.rows, new.weights, self.magic, added)
             self.sums.add(added)
         self.n_rows += len(block.X)
