@@ -42,9 +42,7 @@ def distinct_rows(X: NDArray[Any]) -> DistinctRows:
     ([0, 1], [0, 1, 0])
     """
     _, first, of_row = np.unique(_hashes(X), return_index=True, return_inverse=True)
-    if not np.array_equal(
-        X, X[first[of_row]]
-    ):  # two different rows with the same hash, which hardly ever happens
+    if not np.array_equal(X, X[first[of_row]]):  # a collision of hashes, which hardly ever happens
         _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)

@@ -17,7 +17,7 @@ LARGEST_WEIGHT = 1e100
 
 
 def listed(names: Sequence[object]) -> str:
-    """Write names for a message: all of a few, the first of many.
+    """Write names for a message: all if they are few, otherwise the first ones.
 
     Examples
     --------
@@ -38,8 +38,8 @@ def raise_if_not_finite(
 ) -> None:
     """Raise if a block holds NaN or infinity, saying in which columns, how many, and the first row.
 
-    It looks at every value: call it when sums came out not finite, to tell the user why. It returns where all
-    values are finite (then the sums overflowed).
+    It reads every value: call it when sums are not finite, to tell the user why. If all values are finite, it returns;
+    then the sums overflowed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The rows of a block of a frame: as they are, or as a matrix that is made when it is asked for."""
+"""The rows of a block of a frame: as they are, or as a matrix made on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Frame = nw.DataFrame[Any]
 
 
 class TableRows:
-    """Rows of a table of any columns, as a frame; they are no matrix until someone prepares them.
+    """Rows of a table with columns of any type, as a frame; they must be prepared to become a matrix.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class TableRows:
 
 
 class FrameRows:
-    """Rows of a frame, converted when they are asked for.
+    """Rows of a frame, converted on demand.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class FrameRows:
         return X
 
     def _joined(self, frame: Frame, places: Any = slice(None)) -> NDArray[Any]:
-        """Return rows made of lists and plain columns side by side; lists alone are not copied, if they need not be."""
+        """Return rows made of lists and plain columns side by side; lists alone are not copied if possible."""
         parts = list(self._parts(frame))
         if len(parts) == 1:
             return np.require(parts[0][places], self._dtype, "A")
@@ -121,7 +121,7 @@ def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDAr
     if frame.implementation.is_pandas():
         chosen = frame if frame.columns == names else frame.select(names)
         if all(found == dtype for found in chosen.to_native().dtypes):
-            return in_rows(chosen.to_numpy())  # pandas may hold such columns as one matrix: no copy then
+            return in_rows(chosen.to_numpy())  # without a copy if pandas holds them as one matrix
     if frame.implementation.is_polars():
         native = frame.to_native().select(names)
         if len(set(native.dtypes)) == 1 and (values := native.to_numpy()).dtype == dtype:
@@ -133,7 +133,7 @@ def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDAr
 
 
 def native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
-    """Return columns as they are, where that can be had: wrapped one by one, hundreds cost more than their values."""
+    """Return columns unwrapped if possible: wrapping hundreds of columns costs more than reading their values."""
     if frame.implementation.is_pyarrow():
         return list(frame.to_native().select(names).columns)
     if frame.implementation.is_polars():
@@ -142,7 +142,7 @@ def native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
 
 
 def _fill(values: NDArray[Any], column: Any) -> None:
-    """Copy a column, once: pyarrow would put the chunks of a column together before it hands them out."""
+    """Copy a column only once: pyarrow would join its chunks first."""
     if not hasattr(column, "chunks"):
         values[:] = column.to_numpy()
         return

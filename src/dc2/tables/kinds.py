@@ -19,7 +19,7 @@ from dc2.tables.values import Words, as_words, level_of, number_of, seconds_of
 __all__ = ["Category", "Kind", "LeftOut", "Number", "Text", "Vector", "kinds_of"]
 
 FEW_ROWS = 20
-"""In fewer rows it means nothing that all values differ."""
+"""In fewer rows, it means nothing if all values differ."""
 RARE_SHARE = 0.005
 MOST_LEVELS = 48
 MOSTLY_ONE = 0.5
@@ -34,7 +34,7 @@ ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A column of numbers; or of points in time, in seconds."""
+    """A column of numbers, or of points in time in seconds."""
 
     name: str
     reading: Literal["number", "time"]
@@ -43,7 +43,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A column of levels, as `CategoryPart` has them, and the level of each sampled row."""
+    """A column of levels, as in `CategoryPart`, and the level of each sampled row."""
 
     name: str
     reading: Literal["level", "blank"]
@@ -54,7 +54,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """A column that is not used, and why, in words."""
+    """A column that is not used, and the reason in words."""
 
     name: str
     why: str
@@ -70,7 +70,7 @@ class Vector:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A column of texts that are taken as such, and the place of each sampled row."""
+    """A column whose texts are analysed, and the place of each sampled row."""
 
     part: TextPart
     rows: NDArray[np.float64]
@@ -87,7 +87,7 @@ Kind = Number | Vector | Category | Text | LeftOut
 def kinds_of(
     sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()
 ) -> list[Kind]:
-    """Return what each column is; `categories` and `texts` name those that the user takes for such."""
+    """Return what each column is; the user declares some as `categories` or `texts`."""
     taken_as = dict.fromkeys(categories, "category") | dict.fromkeys(texts, "text")
     return [_kind_of(column, sample.rows, taken_as.get(column.name)) for column in sample.columns]
 
@@ -120,7 +120,7 @@ def _vector(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None
 
 
 def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
-    """Read texts that are numbers or dates as such; raise where most are numbers but some are words."""
+    """Read texts that are numbers or dates as such; raise if most are numbers but some are words."""
     words = column.values
     if not isinstance(words, Words):
         return column
@@ -159,7 +159,7 @@ def _refuse_commas_and_signs(name: str, words: Words) -> None:
 
 
 def _most_are(pattern: re.Pattern[str], words: Words) -> str | None:
-    """Return an example where more than half of the rows are of a pattern, else None."""
+    """Return an example if more than half of the rows match a pattern, else None."""
     fits = np.array([pattern.fullmatch(level) is not None for level in words.levels], dtype=np.bool_)
     counts = words.counts()
     return words.levels[int(fits.argmax())] if counts[fits].sum() > counts.sum() / 2 else None

@@ -27,7 +27,7 @@ class PreparedSource:
     table : TableSource
         The rows as they are.
     parts : TableParts
-        What becomes of them.
+        Turns them into numbers.
     """
 
     def __init__(self, table: TableSource, parts: TableParts) -> None:
@@ -63,7 +63,7 @@ class PreparedRows:
     Attributes
     ----------
     unseen : Counter
-        How many of the rows have a level that was not there in fit, by column; known once all were asked for.
+        How many rows have a level unseen in fit, by column; complete once all rows have been asked for.
     """
 
     def __init__(self, frame: Frame, parts: TableParts, start: int) -> None:

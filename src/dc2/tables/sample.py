@@ -1,4 +1,4 @@
-"""The sample of a table that decides what becomes of its columns: the rows with the smallest hash."""
+"""The sample of a table that decides how its columns are used: the rows with the smallest hash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dc2.tables.values import Reading, Words, column_values
 __all__ = ["SampledColumn", "TableSample", "sample_table"]
 
 SAMPLED_ROWS = 16_384
-SEED = 20_260  # always the same rows of the same table: what is decided does not depend on luck
+SEED = 20_260  # the same table always has the same sample, so decisions do not depend on luck
 ALL = 2**64 - 1
 
 
@@ -35,7 +35,7 @@ class SampledColumn:
 
     @property
     def blank(self) -> NDArray[np.bool_]:
-        """Where there is no value."""
+        """Which rows have no value."""
         return self.values.codes < 0 if isinstance(self.values, Words) else ~np.isfinite(self.values)
 
 
@@ -56,7 +56,7 @@ class _Part:
 
 
 def sample_table(table: TableSource, engine: Engine, size: int = SAMPLED_ROWS) -> TableSample:
-    """Return at most `size` rows, in one pass that holds about twice as many at a time; those without weight never."""
+    """Return at most `size` rows with a weight above 0, in one pass that holds about twice as many at a time."""
     picker = _Picker(size)
     parts: list[_Part] = []
     held = 0
@@ -76,7 +76,7 @@ def sample_table(table: TableSource, engine: Engine, size: int = SAMPLED_ROWS) -
 
 
 class _Picker:
-    """Keeps the rows of a block whose hash is at most a limit, which may fall while the pass goes on."""
+    """Keeps the rows of a block whose hash is at most a limit, which may fall during the pass."""
 
     def __init__(self, size: int) -> None:
         self.limit = ALL
@@ -87,7 +87,7 @@ class _Picker:
         rows = core.sample_rows(SEED, block.start, block.stop, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
-        if len(rows) > self._size:  # of the first blocks, where no limit is known yet
+        if len(rows) > self._size:  # in the first blocks, when no limit is known yet
             rows = np.sort(rows[np.argpartition(hash_at(SEED, rows), self._size - 1)[: self._size]])
         frame = block.rows.frame[(rows - block.start).tolist(), :]
         columns: dict[str, tuple[Reading, Any]] = {}
