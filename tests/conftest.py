@@ -1,10 +1,13 @@
-"""What test files share: the folder of public data sets, threads, hypothesis without a clock, and Dask's schedulers."""
+"""What test files share: public data sets, threads, hypothesis without a clock, failing commands, Dask's schedulers."""
 
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cli_failures import Fails
 
 # Before NumPy is loaded: test processes that run side by side share the cores instead of fighting for them.
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -39,6 +42,24 @@ def data_dir() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"DC2_DATA={folder} is not a folder")
     return Path(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with rows, where commands are run."""
+    from cli_failures import FRAME
+
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_parquet("rows.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> "Fails":
+    """Runs commands that must fail, in the folder with rows."""
+    from cli_failures import Fails
+
+    return Fails(folder, capsys)
 
 
 @pytest.fixture(scope="module")

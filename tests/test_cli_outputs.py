@@ -18,18 +18,6 @@ from dc2.cli import main
 from dc2.cluster import DC2Clustering
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    FRAME.to_parquet("rows.parquet")
-    return tmp_path
-
-
-@pytest.fixture
-def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
-    return Fails(folder, capsys)
-
-
 def test_an_existing_output_is_kept_without_force(
     folder: Path, fails: Fails, capsys: pytest.CaptureFixture[str]
 ) -> None:

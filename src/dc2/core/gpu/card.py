@@ -93,7 +93,7 @@ class Card:
         return min(wanted, max(int(free) // 4, LITTLE_BYTES))
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
-        """Return how many blocks to start, at most `most_each` per processor; threads take more work when they are done."""
+        """Return how many blocks to start, at most `most_each` per processor; threads take more when done."""
         return max(1, min(-(-threads_wanted // threads), most_each * self.processors))
 
     def launch(
