@@ -170,7 +170,7 @@ def test_values_that_are_not_finite_are_named_with_column_count_and_row():
     with pytest.raises(
         InputError, match=r"infinity or a value too large for dtype\('float32'\).*column 0 has 1"
     ):
-        raise_if_not_finite(X, source_name="data.parquet")
+        raise_if_not_finite(X)
 
 
 def test_many_columns_with_missing_values_are_counted_not_listed():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Spectrum, Wish
+from dc2.conquer import Spectrum
 from dc2.estimators.columns import Columns
 from dc2.tables import TablePreparer
 
@@ -165,11 +165,6 @@ class FittedAttributes:
     def verdict_(self) -> Verdict:
         """The evidence for this number of clusters, and for the next best; ``str`` says it in a sentence."""
         return self._communities("verdict_").verdict
-
-    @property
-    def wish_(self) -> Wish:
-        """The number of clusters asked for last."""
-        return self._fitted().wish
 
     @property
     def _n_features_out(self) -> int:

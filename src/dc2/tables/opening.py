@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
@@ -19,8 +19,6 @@ from dc2.sources.tables import TableSource
 from dc2.tables.preparer import TablePreparer, fitted_preparer
 
 __all__ = ["OpenedRows", "Preparation"]
-
-Prepare = Literal["auto"] | TablePreparer | None
 
 
 @dataclass(frozen=True, eq=False)
