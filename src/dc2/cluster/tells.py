@@ -186,8 +186,7 @@ class TellsOfClusters:
         else:
             source = self._source(X)
         sample = take_sample(source, engine_for(source, RunOptions.of(self)), most, MAP_SEED)
-        order = np.argsort(sample.rows, kind="stable")
-        return np.asarray(sample.rows, dtype=np.int64)[order], sample.X[order]
+        return sample.rows, sample.X
 
     def _frame(self, columns: dict[str, list[Any]]) -> Any:
         return as_frame(columns, frame_kind(self, self._fitted().columns.frame))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.core.reference import hash_at
+from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.base import Engine
 from dc2.errors import InputError
 from dc2.sources import Block, Source
@@ -114,7 +114,7 @@ class _Picker:
         rows = _sampled_rows(block, self.seed, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
-        rows = rows[_places_of_smallest(rows, self.size, self.seed)]
+        rows = rows[smallest_hashes(self.seed, rows, self.size)]
         X = block.take(rows - block.start)
         if not np.isfinite(X).all():
             raise_unusable(block.X, self.feature_names, block.start)
@@ -147,7 +147,7 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     if len(parts) == 1 and len(parts[0].rows) <= size:
         return parts[0]
     rows = np.concatenate([part.rows for part in parts])
-    places = _places_of_smallest(rows, size, seed)
+    places = smallest_hashes(seed, rows, size)
     X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
     starts = np.cumsum([0, *(len(part.rows) for part in parts)])
     cuts = np.searchsorted(places, starts)
@@ -160,13 +160,6 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
         rows[places], X, weights,
         sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
     )  # fmt: skip
-
-
-def _places_of_smallest(rows: NDArray[np.int64], size: int, seed: int) -> NDArray[np.intp]:
-    """Return the places of the `size` rows with the smallest hash, ascending."""
-    if len(rows) <= size:
-        return np.arange(len(rows))
-    return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
 
 
 def _everything(source: Source) -> Sample:

@@ -67,6 +67,13 @@ def hash_at(seed: int, rows: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     return _mix(np.uint64(seed) + (rows.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
 
 
+def smallest_hashes(seed: int, rows: NDArray[np.int64], size: int) -> NDArray[np.intp]:
+    """Return the places of the `size` rows with the smallest hash, ascending."""
+    if len(rows) <= size:
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
+
+
 def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return the hash of (seed, i) for i in start..stop-1."""
     if start < 0:
