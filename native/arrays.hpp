@@ -34,6 +34,10 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
+inline bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) {
+    return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
+}
+
 template <class T>
 Matrix<T> matrix(const Rows<T>& X) {
     const bool in_lanes = X.stride(1) == 1 && X.shape(1) % kLanes == 0;

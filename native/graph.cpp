@@ -1,10 +1,110 @@
 #include "graph.hpp"
 
-#include <vector>
+#include <algorithm>
+#include <numeric>
 
 #include "grow.hpp"
 
 namespace dc2 {
+
+namespace {
+
+// What some members belong to, listed: those of group g are order[begin[g]..begin[g + 1]), ascending.
+struct Members {
+    std::vector<int64_t> begin, order;
+
+    Members(const int32_t* groups, int64_t count, int64_t n_groups) : begin(n_groups + 1, 0), order(count) {
+        for (int64_t i = 0; i < count; ++i) ++begin[groups[i] + 1];
+        std::partial_sum(begin.begin(), begin.end(), begin.begin());
+        std::vector<int64_t> next(begin.begin(), begin.end() - 1);
+        for (int64_t i = 0; i < count; ++i) order[next[groups[i]]++] = i;
+    }
+};
+
+// Puts the entries of a symmetric graph's rows into order, by turning it over: row after row is dealt to its columns.
+OwnGraph in_order(OwnGraph&& graph) {
+    OwnGraph turned;
+    turned.begin = graph.begin;
+    turned.to.resize(graph.to.size());
+    turned.weight.resize(graph.to.size());
+    std::vector<int64_t> next(graph.begin.begin(), graph.begin.end() - 1);
+    for (size_t i = 0; i + 1 < graph.begin.size(); ++i) {
+        for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+            const int64_t at = next[graph.to[e]]++;
+            turned.to[at] = int32_t(i);
+            turned.weight[at] = graph.weight[e];
+        }
+    }
+    return turned;
+}
+
+// One row of a graph that is added up entry by entry: a dense array, and a list of what is touched.
+class Row {
+public:
+    explicit Row(int64_t nodes) : weight_(nodes, -1.0) {}
+    void add(int32_t to, double weight) {
+        if (weight_[to] < 0) {
+            touched_.push_back(to);
+            weight_[to] = 0.0;
+        }
+        weight_[to] += weight;
+    }
+    void end(OwnGraph& graph) {
+        for (const int32_t to : touched_) {
+            if (weight_[to] > 0) {
+                graph.to.push_back(to);
+                graph.weight.push_back(weight_[to]);
+            }
+            weight_[to] = -1.0;
+        }
+        touched_.clear();
+        graph.begin.push_back(int64_t(graph.to.size()));
+    }
+
+private:
+    std::vector<double> weight_;
+    std::vector<int32_t> touched_;
+};
+
+}  // namespace
+
+std::vector<double> strengths(const Graph& graph) {
+    std::vector<double> found(graph.nodes);
+    for (int64_t i = 0; i < graph.nodes; ++i)
+        found[i] = std::accumulate(graph.weight + graph.begin[i], graph.weight + graph.begin[i + 1], 0.0);
+    return found;
+}
+
+OwnGraph joined(const Graph& graph, const int32_t* labels, int64_t communities) {
+    const Members members(labels, graph.nodes, communities);
+    OwnGraph found;
+    found.begin.push_back(0);
+    Row row(communities);
+    for (int64_t c = 0; c < communities; ++c) {
+        for (int64_t at = members.begin[c]; at < members.begin[c + 1]; ++at) {
+            const int64_t i = members.order[at];
+            for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) row.add(labels[graph.to[e]], graph.weight[e]);
+        }
+        row.end(found);
+    }
+    return in_order(std::move(found));
+}
+
+OwnGraph ties(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes) {
+    const Members members(near, rows * m, nodes);
+    OwnGraph found;
+    found.begin.push_back(0);
+    Row row(nodes);
+    for (int64_t i = 0; i < nodes; ++i) {
+        for (int64_t at = members.begin[i]; at < members.begin[i + 1]; ++at) {
+            const int64_t r = members.order[at] / m;
+            for (int64_t c = 0; c < m; ++c)
+                if (near[r * m + c] != i) row.add(near[r * m + c], weights[r]);
+        }
+        row.end(found);
+    }
+    return in_order(std::move(found));
+}
 
 double modularity(const Graph& graph, const int32_t* labels, double resolution) {
     std::vector<double> inner(graph.nodes, 0.0), volume(graph.nodes, 0.0);

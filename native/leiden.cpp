@@ -53,15 +53,14 @@ private:
 
 class Leiden {
 public:
-    Leiden(const Graph& graph, const int32_t* start, double resolution, uint64_t seed)
+    Leiden(const Graph& graph, const std::vector<double>& strengths, const int32_t* start, double resolution,
+           uint64_t seed)
         : resolution_(resolution), seed_(seed), step_(0), ties_(graph.nodes), order_(graph.nodes),
           number_(graph.nodes), size_(graph.nodes), waiting_(graph.nodes), volume_(graph.nodes),
           part_volume_(graph.nodes), cut_(graph.nodes) {
         Level& base = level(0);
         base.graph = graph;
-        base.strength.resize(graph.nodes);
-        for (int64_t i = 0; i < graph.nodes; ++i)
-            base.strength[i] = std::accumulate(graph.weight + graph.begin[i], graph.weight + graph.begin[i + 1], 0.0);
+        base.strength = strengths;
         total_ = std::accumulate(base.strength.begin(), base.strength.end(), 0.0);
         if (total_ == 0) total_ = 1.0;
         base.community.resize(graph.nodes);
@@ -372,8 +371,9 @@ private:
 
 }  // namespace
 
-std::vector<int32_t> leiden(const Graph& graph, const int32_t* start, const LeidenOptions& options) {
-    return Leiden(graph, start, options.resolution, options.seed).run(options.iterations);
+std::vector<int32_t> leiden(const Graph& graph, const std::vector<double>& strengths, const int32_t* start,
+                            const LeidenOptions& options) {
+    return Leiden(graph, strengths, start, options.resolution, options.seed).run(options.iterations);
 }
 
 }  // namespace dc2

@@ -13,8 +13,8 @@
 
 #include "arrays.hpp"
 #include "coleaf.hpp"
+#include "graphs.hpp"
 #include "grow.hpp"
-#include "leiden.hpp"
 #include "lists.hpp"
 
 namespace dc2 {
@@ -30,10 +30,6 @@ using Centres = std::tuple<In2<T>, optional<In2<int32_t>>, optional<In2<T>>>;
 using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>>;
 template <class T>
 using FoundOut = std::tuple<optional<Out1<int32_t>>, optional<Out2<int32_t>>, optional<Out2<T>>>;
-
-bool all_within(const int32_t* values, size_t count, int64_t low, int64_t stop) {
-    return std::all_of(values, values + count, [&](int32_t value) { return value >= low && value < stop; });
-}
 
 // Whether every row reaches a leaf: children come after their parent, and each leaf and each node but the root once.
 bool makes_a_tree(const int32_t* children, int64_t nodes) {
@@ -182,55 +178,6 @@ Array<int32_t, 2> count_shared_leaves(const In2<int32_t>& a, const In2<int32_t>&
     return give<int32_t, 2>(std::move(counts), {n, m});
 }
 
-// Labels of nodes, which stand for communities.
-void require_labels(const In1<int32_t>& labels, int64_t nodes) {
-    require(int64_t(labels.shape(0)) == nodes, "labels: one for each node");
-    for (int64_t i = 0; i < nodes; ++i)
-        require(labels.data()[i] >= 0 && labels.data()[i] < nodes, "labels: between 0 and the number of nodes");
-}
-
-Graph checked_graph(const In1<int64_t>& indptr, const In1<int32_t>& indices, const In1<double>& weights) {
-    require(indptr.shape(0) > 0 && indptr.shape(0) <= (size_t(1) << 31), "indptr: between 0 and 2^31 - 1 nodes");
-    require(indices.shape(0) == weights.shape(0), "indices and weights: as many");
-    const int64_t nodes = int64_t(indptr.shape(0)) - 1, entries = int64_t(indices.shape(0));
-    const Graph graph = {nodes, indptr.data(), indices.data(), weights.data()};
-    require(graph.begin[0] == 0 && graph.begin[nodes] == entries, "indptr: from 0 to the number of entries");
-    for (int64_t i = 0; i < nodes; ++i) require(graph.begin[i] <= graph.begin[i + 1], "indptr: ascending");
-    double total = 0.0;
-    for (int64_t e = 0; e < entries; ++e) {
-        require(graph.to[e] >= 0 && graph.to[e] < nodes, "indices: between 0 and the number of nodes");
-        require(graph.weight[e] >= 0 && graph.weight[e] == std::floor(graph.weight[e]), "weights: whole numbers from 0");
-        total += graph.weight[e];
-    }
-    require(total < 0x1p53, "weights: a total below 2^53");
-    require(is_symmetric(graph), "weights: the same in both directions");
-    return graph;
-}
-
-Array<int32_t, 1> find_communities(const In1<int64_t>& indptr, const In1<int32_t>& indices, const In1<double>& weights,
-                                   double resolution, uint64_t seed, const optional<In1<int32_t>>& start,
-                                   int64_t iterations) {
-    require(resolution >= 0 && std::isfinite(resolution), "resolution: a finite number from 0");
-    require(iterations >= -1, "iterations: a number from 0, or -1 for no limit");
-    std::vector<int32_t> labels;
-    {
-        nb::gil_scoped_release released;
-        const Graph graph = checked_graph(indptr, indices, weights);
-        if (start) require_labels(*start, graph.nodes);
-        labels = leiden(graph, pointer(start), {resolution, seed, iterations});
-    }
-    const size_t count = labels.size();
-    return give<int32_t, 1>(std::move(labels), {count});
-}
-
-double measure_modularity(const In1<int64_t>& indptr, const In1<int32_t>& indices, const In1<double>& weights,
-                          const In1<int32_t>& labels, double resolution) {
-    nb::gil_scoped_release released;
-    const Graph graph = checked_graph(indptr, indices, weights);
-    require_labels(labels, graph.nodes);
-    return modularity(graph, labels.data(), resolution);
-}
-
 // --- nearest neighbours -------------------------------------------------------------------------------------------
 
 template <class T>
@@ -354,9 +301,6 @@ NB_MODULE(_native, module) {
     module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));
     module.def("sample_rows", &sample_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"), nb::arg("limit"));
     module.def("coleaf_counts", &count_shared_leaves, nb::arg("a"), nb::arg("b"));
-    module.def("leiden", &find_communities, nb::arg("indptr"), nb::arg("indices"), nb::arg("weights"),
-               nb::arg("resolution"), nb::arg("seed"), nb::arg("start").none(), nb::arg("iterations"));
-    module.def("modularity", &measure_modularity, nb::arg("indptr"), nb::arg("indices"), nb::arg("weights"),
-               nb::arg("labels"), nb::arg("resolution"));
+    define_graphs(module);
     module.def("simd_level", &simd_level);
 }

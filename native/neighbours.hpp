@@ -35,32 +35,38 @@ static inline bool eight_squared_distances(const T* x, const T* members, int64_t
     return true;
 }
 
-// Offers the members of a group to some of its points. Members come in blocks that stay in the cache while they are
-// compared with all those points.
+// Offers the members of a group to its points from place `begin` to `end`. Members come in blocks that stay in the cache
+// while they are compared with all those points. The block around a point comes first: groups in the order of a tree
+// have near points there, so most others are soon seen to be too far.
 template <class T, int Tail>
-static void offer_group(const NeighbourLists<T>& lists, const int32_t* members, int64_t count, const int32_t* queries,
-                        int64_t query_count, T* block, int64_t block_eights) {
+static void offer_group(const NeighbourLists<T>& lists, const int32_t* members, int64_t count, int64_t begin,
+                        int64_t end, T* block, int64_t block_eights) {
     const int64_t width = lists.points.width, padded = padded_width(width), full = width / kLanes, k = lists.k;
-    for (int64_t first = 0; first < count; first += block_eights * kLanes) {
-        const int64_t last = count < first + block_eights * kLanes ? count : first + block_eights * kLanes;
-        for (int64_t m = first; m < last; ++m) {
-            const T* point = lists.points.data + members[m] * padded;
-            T* to = block + (m - first) / kLanes * kLanes * width + (m - first) % kLanes;
+    const int64_t block_size = block_eights * kLanes, blocks = (count + block_size - 1) / block_size;
+    for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t first = (begin / block_size + b) % blocks * block_size;
+        const int64_t size = count - first < block_size ? count - first : block_size;
+        const int64_t eights = (size + kLanes - 1) / kLanes;
+        for (int64_t m = 0; m < size; ++m) {
+            const T* point = lists.points.data + members[first + m] * padded;
+            T* to = block + m / kLanes * kLanes * width + m % kLanes;
             for (int64_t j = 0; j < width; ++j) to[j * kLanes] = point[j];
         }
-        for (int64_t q = 0; q < query_count; ++q) {
-            const int32_t own = queries[q];
+        for (int64_t q = begin; q < end; ++q) {
+            const int32_t own = members[q];
             const T* x = lists.points.data + own * padded;
             T* distances = lists.distances + own * k;
             int32_t* ids = lists.ids + own * k;
-            for (int64_t m = first; m < last; m += kLanes) {
+            int64_t eight = q >= first && q < first + size ? (q - first) / kLanes : 0;
+            for (int64_t e = 0; e < eights; ++e, eight = eight + 1 == eights ? 0 : eight + 1) {
+                const int64_t m = eight * kLanes;
                 T found[kLanes];
-                if (!eight_squared_distances<T, Tail>(x, block + (m - first) * width, full, distances[k - 1], found))
-                    continue;
-                const int64_t stop = last - m < kLanes ? last - m : kLanes;
-                for (int64_t i = 0; i < stop; ++i)
-                    if (found[i] <= distances[k - 1] && members[m + i] != own)
-                        offer(found[i], members[m + i], k, distances, ids);
+                if (!eight_squared_distances<T, Tail>(x, block + m * width, full, distances[k - 1], found)) continue;
+                const int64_t stop = size - m < kLanes ? size - m : kLanes;
+                for (int64_t i = 0; i < stop; ++i) {
+                    const int32_t id = members[first + m + i];
+                    if (found[i] <= distances[k - 1] && id != own) offer(found[i], id, k, distances, ids);
+                }
             }
         }
     }
@@ -79,8 +85,8 @@ static void offer_groups_of(const NeighbourLists<T>& lists, const int32_t* order
         while (starts[group + 1] <= begin) ++group;
         const int64_t group_end = starts[group + 1] < end ? starts[group + 1] : end;
         const int64_t stop = group_end < begin + kQueries ? group_end : begin + kQueries;
-        offer_group<T, Tail>(lists, order + starts[group], starts[group + 1] - starts[group], order + begin,
-                             stop - begin, block.data(), block_eights);
+        offer_group<T, Tail>(lists, order + starts[group], starts[group + 1] - starts[group], begin - starts[group],
+                             stop - starts[group], block.data(), block_eights);
         begin = stop;
     }
 }

@@ -60,11 +60,13 @@ STARTS = st.sampled_from(["none", "one", "few", "many"])
 @settings(max_examples=300, deadline=None)
 def test_both_cores_find_the_same_communities(graph, resolution, seed, kind, iterations):
     start = start_for(graph, seed, kind)
-    ours = native.leiden(*graph, resolution, seed, start, iterations)
-    theirs = reference.leiden(*graph, resolution, seed, start, iterations)
+    ours = native.leiden(native.Graph(*graph), resolution, seed, start, iterations)
+    theirs = reference.leiden(reference.Graph(*graph), resolution, seed, start, iterations)
     assert ours.dtype == theirs.dtype == np.int32
     assert ours.tolist() == theirs.tolist()
-    assert native.modularity(*graph, ours, resolution) == reference.modularity(*graph, ours, resolution)
+    assert native.modularity(native.Graph(*graph), ours, resolution) == reference.modularity(
+        reference.Graph(*graph), ours, resolution
+    )
 
 
 @pytest.mark.parametrize("resolution", [0.05, 1.0, 4.0])
@@ -72,8 +74,8 @@ def test_both_cores_find_the_same_communities(graph, resolution, seed, kind, ite
     "graph", [tie_graph(shapes(300, 0)), grid(12), random_graph(200, 700, 0, heaviest=3)]
 )
 def test_both_cores_find_the_same_communities_on_several_levels(graph, resolution):
-    ours = native.leiden(*graph, resolution, 7, None, -1)
-    assert ours.tolist() == reference.leiden(*graph, resolution, 7, None, -1).tolist()
+    ours = native.leiden(native.Graph(*graph), resolution, 7, None, -1)
+    assert ours.tolist() == reference.leiden(reference.Graph(*graph), resolution, 7, None, -1).tolist()
 
 
 @given(graph=graphs(), resolution=RESOLUTIONS, seed=SEEDS, kind=STARTS, iterations=ITERATIONS)
@@ -81,7 +83,7 @@ def test_both_cores_find_the_same_communities_on_several_levels(graph, resolutio
 def test_every_community_is_connected_and_labels_are_numbered_by_first_appearance(
     graph, resolution, seed, kind, iterations
 ):
-    labels = native.leiden(*graph, resolution, seed, start_for(graph, seed, kind), iterations)
+    labels = native.leiden(native.Graph(*graph), resolution, seed, start_for(graph, seed, kind), iterations)
     values, first = np.unique(labels, return_index=True)
     assert values.tolist() == list(range(len(values)))
     assert (np.diff(first) > 0).all()
@@ -95,18 +97,22 @@ def test_every_community_is_connected_and_labels_are_numbered_by_first_appearanc
 @settings(deadline=None)
 def test_modularity_is_never_below_that_of_the_start(graph, resolution, seed, kind, iterations):
     start = start_for(graph, seed, kind)
-    labels = native.leiden(*graph, resolution, seed, start, iterations)
+    labels = native.leiden(native.Graph(*graph), resolution, seed, start, iterations)
     before = np.arange(len(labels), dtype=np.int32) if start is None else start
-    gained = native.modularity(*graph, labels, resolution) - native.modularity(*graph, before, resolution)
+    gained = native.modularity(native.Graph(*graph), labels, resolution) - native.modularity(
+        native.Graph(*graph), before, resolution
+    )
     assert gained >= -1e-12 * max(resolution, 1)
 
 
 @given(graph=graphs(), resolution=st.sampled_from([0.1, 1.0, 2.0]), seed=SEEDS)
 @settings(deadline=None)
 def test_what_has_converged_is_its_own_answer_or_gets_better(graph, resolution, seed):
-    once = native.leiden(*graph, resolution, seed, None, -1)
-    again = native.leiden(*graph, resolution, seed + 1 & 2**64 - 1, once, -1)
-    gained = native.modularity(*graph, again, resolution) - native.modularity(*graph, once, resolution)
+    once = native.leiden(native.Graph(*graph), resolution, seed, None, -1)
+    again = native.leiden(native.Graph(*graph), resolution, seed + 1 & 2**64 - 1, once, -1)
+    gained = native.modularity(native.Graph(*graph), again, resolution) - native.modularity(
+        native.Graph(*graph), once, resolution
+    )
     assert gained >= -1e-12
     if gained < 1e-12:
         assert again.tolist() == once.tolist()
@@ -122,50 +128,57 @@ def test_modularity_is_what_its_formula_says(graph, seed):
     strength = matrix.sum(axis=1)
     expected = (same * (matrix - 0.7 * np.outer(strength, strength) / total)).sum() / total if total else 0.0
     for module in (native, reference):
-        assert module.modularity(*graph, labels, 0.7) == pytest.approx(expected, abs=1e-12)
+        assert module.modularity(module.Graph(*graph), labels, 0.7) == pytest.approx(expected, abs=1e-12)
 
 
 def test_loops_count_once_so_a_graph_of_communities_has_the_modularity_of_their_nodes():
     graph = random_graph(60, 200, seed=0, heaviest=5)
-    labels = native.leiden(*graph, 1.0, 0, None, -1)
+    labels = native.leiden(native.Graph(*graph), 1.0, 0, None, -1)
     indicator = np.eye(labels.max() + 1)[labels]
     merged = indicator.T @ as_matrix(graph).toarray() @ indicator
     i, j = np.nonzero(np.ones_like(merged))
     k = len(merged)
     communities = (k * np.arange(k + 1), j.astype(np.int32), merged[i, j])
     alone = np.arange(k, dtype=np.int32)
-    assert native.modularity(*communities, alone, 1.0) == pytest.approx(
-        native.modularity(*graph, labels, 1.0)
+    assert native.modularity(native.Graph(*communities), alone, 1.0) == pytest.approx(
+        native.modularity(native.Graph(*graph), labels, 1.0)
     )
-    assert native.leiden(*communities, 1.0, 0, None, -1).tolist() == alone.tolist()
+    assert native.leiden(native.Graph(*communities), 1.0, 0, None, -1).tolist() == alone.tolist()
 
 
 def test_a_ring_of_cliques_falls_into_its_cliques():
-    labels = core.leiden(*ring_of_cliques(12, 5), 1.0, 0, None, -1)
+    labels = core.leiden(core.Graph(*ring_of_cliques(12, 5)), 1.0, 0, None, -1)
     assert labels.tolist() == np.repeat(np.arange(12), 5).tolist()
 
 
 def test_parts_of_a_graph_that_nothing_ties_are_never_one_community():
     graph = from_edges(6, np.array([0, 1]), np.array([2, 3]), np.ones(2))
     for resolution in (0.0, 1e-9, 1.0):
-        assert core.leiden(*graph, resolution, 0, np.zeros(6, np.int32), -1).tolist() == [0, 1, 0, 1, 2, 3]
+        assert core.leiden(core.Graph(*graph), resolution, 0, np.zeros(6, np.int32), -1).tolist() == [
+            0,
+            1,
+            0,
+            1,
+            2,
+            3,
+        ]
 
 
 @pytest.mark.parametrize("module", [native, reference])
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_graphs_without_edges_are_ordinary(module, n):
     graph = (np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-    labels = module.leiden(*graph, 1.0, 0, None, -1)
+    labels = module.leiden(module.Graph(*graph), 1.0, 0, None, -1)
     assert labels.tolist() == list(range(n))
-    assert module.modularity(*graph, labels, 1.0) == 0.0
+    assert module.modularity(module.Graph(*graph), labels, 1.0) == 0.0
 
 
 def test_threads_find_the_same_communities():
     graph = tie_graph(shapes(1500, 3))
     jobs = [(resolution, seed) for resolution in (0.01, 0.3, 3.0) for seed in range(4)]
-    alone = [native.leiden(*graph, *job, None, -1).tolist() for job in jobs]
+    alone = [native.leiden(native.Graph(*graph), *job, None, -1).tolist() for job in jobs]
     with ThreadPoolExecutor(4) as pool:
-        together = pool.map(lambda job: native.leiden(*graph, *job, None, -1).tolist(), jobs)
+        together = pool.map(lambda job: native.leiden(native.Graph(*graph), *job, None, -1).tolist(), jobs)
     assert list(together) == alone
 
 
@@ -176,9 +189,14 @@ def test_a_search_by_small_parts_loses_next_to_nothing(points):
     search = Search.of(whole, small_parts(whole, 0), 0)
     resolutions = np.geomspace(0.002, 4, 16)
     by_parts = [search.communities(resolution) for resolution in resolutions]
-    alone = [native.leiden(*graph, resolution, 0, None, 3) for resolution in resolutions]
+    alone = [native.leiden(native.Graph(*graph), resolution, 0, None, 3) for resolution in resolutions]
     ours, theirs = (
-        np.array([native.modularity(*graph, *found) for found in zip(labels, resolutions, strict=True)])
+        np.array(
+            [
+                native.modularity(native.Graph(*graph), *found)
+                for found in zip(labels, resolutions, strict=True)
+            ]
+        )
         for labels in (by_parts, alone)
     )
     assert np.mean(ours / theirs) > 0.999
@@ -219,9 +237,12 @@ PATH = (np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.ones(4))
 def test_arrays_that_are_no_graph_are_refused(wrong, says):
     right = dict(zip(("indptr", "indices", "weights"), PATH, strict=True))
     options = {"resolution": 1.0, "seed": 0, "start": None, "iterations": -1}
-    assert native.leiden(**right, **options).tolist() == [0, 0, 0]
+    assert native.leiden(native.Graph(**right), **options).tolist() == [0, 0, 0]
     with pytest.raises(ValueError, match=says):
-        native.leiden(**{**right, **options, **wrong})
+        native.leiden(
+            native.Graph(**{name: wrong.get(name, array) for name, array in right.items()}),
+            **{name: wrong.get(name, option) for name, option in options.items()},
+        )
 
 
 # --- others ---------------------------------------------------------------------------------------------------------
@@ -253,12 +274,16 @@ def scikit_network_communities(graph: Graph, resolution: float) -> np.ndarray:
 @pytest.mark.parametrize("name", BATTERY)
 def test_nobody_finds_communities_of_clearly_larger_modularity(name, resolution):
     graph = BATTERY[name]
-    ours = native.modularity(*graph, native.leiden(*graph, resolution, 0, None, -1), resolution)
+    ours = native.modularity(
+        native.Graph(*graph), native.leiden(native.Graph(*graph), resolution, 0, None, -1), resolution
+    )
     others = {
         "igraph, 4 iterations": igraph_communities(graph, resolution, 4),
         "igraph": igraph_communities(graph, resolution, -1),
         "scikit-network": scikit_network_communities(graph, resolution),
     }
-    theirs = {other: native.modularity(*graph, labels, resolution) for other, labels in others.items()}
+    theirs = {
+        other: native.modularity(native.Graph(*graph), labels, resolution) for other, labels in others.items()
+    }
     best = max(theirs.values())
     assert ours >= best - 0.001 * abs(best), (ours, theirs)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dc2 import core
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
@@ -85,6 +86,10 @@ class TieGraph:
         volumes: NDArray[np.float64] = totals[self.indptr[1:]] - totals[self.indptr[:-1]]
         return volumes
 
+    def rows(self) -> core.Graph:
+        """Return what the core takes: the ties, looked over once."""
+        return core.Graph(self.indptr, self.indices, self.weights)
+
     def matrix(self) -> csr_array:
         """Return the ties as a sparse matrix."""
         starts = _narrow(self.indptr)
@@ -116,15 +121,13 @@ def tie_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_no
     """
     near = np.ascontiguousarray(near, dtype=np.int32)
     row_weights = _whole(weights, *near.shape)
-    indptr, indices, ties = _products(near, row_weights, n_nodes)
-    return TieGraph(indptr, indices, ties, near, row_weights)
+    return TieGraph(*core.tie_nodes(near, row_weights, n_nodes), near, row_weights)
 
 
 def reweighted(graph: TieGraph, factors: NDArray[np.float64]) -> TieGraph:
     """Return the graph of the same rows, with their weights multiplied by whole numbers."""
     row_weights = _whole(graph.row_weights * factors, *graph.near.shape)
-    indptr, indices, ties = _products(graph.near, row_weights, graph.n_nodes)
-    return TieGraph(indptr, indices, ties, graph.near, row_weights)
+    return TieGraph(*core.tie_nodes(graph.near, row_weights, graph.n_nodes), graph.near, row_weights)
 
 
 def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[np.float64]:
@@ -140,21 +143,6 @@ def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[
         return weights
     scaled: NDArray[np.float64] = np.rint(np.ldexp(weights, room))
     return scaled
-
-
-def _products(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: int) -> tuple[Any, Any, Any]:
-    """Return B' diag(weights) B without its diagonal and without zeros, its columns in order."""
-    n_rows, m = near.shape
-    starts = _narrow(np.arange(0, near.size + 1, m, dtype=np.int64))
-    ones = csr_array((np.ones(near.size), near.ravel(), starts), shape=(n_rows, n_nodes))
-    weighed = csr_array((np.repeat(weights, m), near.ravel(), starts), shape=(n_rows, n_nodes))
-    product = (ones.T @ weighed).tocsr()
-    product.sort_indices()
-    ends = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(product.indptr))
-    kept = (product.indices != ends) & (product.data > 0)
-    left_out = np.bincount(ends[~kept], minlength=n_nodes)  # few ones, so little to count
-    indptr = np.concatenate([[0], np.cumsum(np.diff(product.indptr) - left_out)]).astype(np.int64)
-    return indptr, product.indices[kept].astype(np.int32, copy=False), product.data[kept]
 
 
 def _narrow(starts: NDArray[np.int64]) -> NDArray[Any]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from dc2 import core
 from dc2.communities.graph import TieGraph
@@ -19,11 +18,10 @@ from dc2.communities.graph import TieGraph
 __all__ = ["Search", "small_parts"]
 
 ITERATIONS = 3
+ITERATIONS_OF_PARTS = 1  # their communities are only a start
 NODES_PER_PART = 20  # roughly, in graphs of few nodes
-FINEST = 128.0
+FINEST = 64.0
 BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
-
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class Parts:
 def small_parts(graph: TieGraph, seed: int) -> Parts:
     """Return parts of about a dozen nodes."""
     resolution = min(graph.n_nodes / NODES_PER_PART, FINEST)
-    return Parts(core.leiden(*_rows(graph), resolution, seed, None, 1), resolution)
+    return Parts(core.leiden(graph.rows(), resolution, seed, None, 1), resolution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,34 +53,31 @@ class Search:
     Attributes
     ----------
     graph : TieGraph
+    rows : Graph
+        The same, as the core takes it.
     parts : Parts
         Of this graph or of one much like it.
-    small : tuple of three arrays
-        The graph of parts, in compressed rows.
+    small : Graph
+        That of parts.
     seed : int
     """
 
     graph: TieGraph
+    rows: core.Graph
     parts: Parts
-    small: Rows
+    small: core.Graph
     seed: int
 
     @classmethod
     def of(cls, graph: TieGraph, parts: Parts, seed: int) -> Search:
         """Make every part one node; the ties inside it add up on the diagonal."""
-        count = int(parts.part.max()) + 1
-        ends = np.repeat(parts.part, np.diff(graph.indptr))
-        ties = coo_array((graph.weights, (ends, parts.part[graph.indices])), shape=(count, count)).tocsr()
-        small = (ties.indptr.astype(np.int64), ties.indices.astype(np.int32), ties.data)
-        return cls(graph, parts, small, seed)
+        rows = graph.rows()
+        small = core.join_nodes(rows, parts.part, int(parts.part.max()) + 1)
+        return cls(graph, rows, parts, core.Graph(*small), seed)
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
         """Return the communities at a resolution, each connected; strays are still among them."""
         if resolution * BELOW > self.parts.resolution:
-            return core.leiden(*_rows(self.graph), resolution, self.seed, None, ITERATIONS)
-        start = core.leiden(*self.small, resolution, self.seed, None, ITERATIONS)[self.parts.part]
-        return core.leiden(*_rows(self.graph), resolution, self.seed, start, 0)
-
-
-def _rows(graph: TieGraph) -> Rows:
-    return graph.indptr, graph.indices, graph.weights
+            return core.leiden(self.rows, resolution, self.seed, None, ITERATIONS)
+        start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]
+        return core.leiden(self.rows, resolution, self.seed, start, 0)

@@ -10,6 +10,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from dc2 import core
 from dc2.communities.graph import TieGraph
 
 FEWEST = 4.0
@@ -89,9 +90,8 @@ def join_empty(
 
 def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
     """Return the summed ties between communities; the diagonal holds the ties inside each, counted twice."""
-    ends = np.repeat(labels, np.diff(graph.indptr))
-    shape = (n_communities, n_communities)
-    return coo_array((graph.weights, (ends, labels[graph.indices])), shape=shape).tocsr()
+    indptr, indices, ties = core.join_nodes(graph.rows(), labels, n_communities)
+    return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
 
 
 def _ties_of(

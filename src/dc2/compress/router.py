@@ -22,6 +22,7 @@ from dc2.model_file import saved_record
 from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
+FIRST_LOOKED_AT = 6  # neighbours that tell for most signatures whether a walk goes on
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 EXITS = 8
 EXIT_DISTANCES = 2**22  # at most; with very many signatures, only some, at even steps, are tried as exits
@@ -350,10 +351,15 @@ def _exits(
         The neighbours of the signatures from `start` on.
     """
     here = to_some[start : start + len(near)]
-    nearest = here.copy()
-    for neighbour in near.T[1:]:
-        np.minimum(nearest, to_some[neighbour], out=nearest)
-    left = (nearest >= here) & (here > 0)
+    left = here > 0
+    for neighbour in near.T[1 : 1 + FIRST_LOOKED_AT]:
+        left &= to_some[neighbour] >= here
+    row, column = np.nonzero(left)  # few by now, and fewer with every neighbour
+    for neighbour in near.T[1 + FIRST_LOOKED_AT :]:
+        stays = to_some[neighbour[row], column] >= here[row, column]
+        row, column = row[stays], column[stays]
+    left = np.zeros_like(left)
+    left[row, column] = True
     exits = np.full((len(near), EXITS), -1, np.intp)
     rows = np.flatnonzero(left.any(axis=1))
     for place in range(EXITS):

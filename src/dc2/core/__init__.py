@@ -1,9 +1,9 @@
 """The hot loops, in two implementations of the same functions; this file chooses one.
 
-`reference.py` and `leiden_reference.py`, plain NumPy and Python, define the right answer; the native module gives the
-same bits, faster. The environment variable ``DC2_CORE`` (``native`` or ``reference``) selects one of them; without it
-the native module is used wherever it was built. Call the functions as ``core.scan(...)``: the choice is made at first
-use.
+`reference.py`, `graph_reference.py` and `leiden_reference.py`, plain NumPy and Python, define the right answer; the
+native module gives the same bits, faster. The environment variable ``DC2_CORE`` (``native`` or ``reference``) selects
+one of them; without it the native module is used wherever it was built. Call the functions as ``core.scan(...)``: the
+choice is made at first use.
 """
 
 import os
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.leiden_reference import leiden, modularity
+    from dc2.core.graph_reference import Graph, join_nodes, modularity, tie_nodes
+    from dc2.core.leiden_reference import leiden
     from dc2.core.reference import (
         coleaf_counts,
         grow_tree,
@@ -30,10 +31,12 @@ if TYPE_CHECKING:  # both implementations have these signatures
     )
 
 __all__ = [
+    "Graph",
     "SlowCoreWarning",
     "coleaf_counts",
     "grow_tree",
     "hash_rows",
+    "join_nodes",
     "leiden",
     "link_neighbours",
     "modularity",
@@ -45,14 +48,15 @@ __all__ = [
     "reason",
     "sample_rows",
     "scan",
+    "tie_nodes",
 ]
 
 # Each function, and the module where its twin is.
-_TWINS = {
-    function: "dc2.core.leiden_reference" if function in ("leiden", "modularity") else "dc2.core.reference"
-    for function in __all__
-    if function not in ("SlowCoreWarning", "name", "reason")
-}
+_TWINS = dict.fromkeys(__all__, "dc2.core.reference")
+_TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "tie_nodes"), "dc2.core.graph_reference")
+_TWINS["leiden"] = "dc2.core.leiden_reference"
+for _own in ("SlowCoreWarning", "name", "reason"):
+    del _TWINS[_own]
 
 
 class SlowCoreWarning(RuntimeWarning):

@@ -4,9 +4,8 @@ Communities of large modularity (Traag, Waltman, van Eck, "From Louvain to Leide
 communities, communities are divided into well connected parts, parts become the nodes of a smaller graph, which is
 improved in turn.
 
-A graph is symmetric and comes in rows (CSR), every edge in both directions. Weights are whole numbers, their total is
-below 2**53, so that every sum of them is exact in any order. The strength of a node is the plain sum of its row: an
-entry of the diagonal counts once. Where nodes become one, all entries among them, in both directions, add up on the
+Graphs are those of `graph_reference.py`. The strength of a node is the plain sum of its row: an entry of the diagonal
+counts once. Where nodes become one, all entries among them, in both directions, add up on the
 diagonal, so strengths and their total stay what they are. Every gain is computed by the same few operations in the same
 order, equal gains are decided by the smaller number, and every draw is a hash of (seed, counter): the same labels
 everywhere.
@@ -19,7 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.core.reference import hash_at, hash_rows, running_sum
+from dc2.core.graph_reference import Graph, modularity
+from dc2.core.reference import hash_at, hash_rows
 
 ROUNDS = 3  # on graphs of parts, which are small: rounds there are cheap, and gain much
 SHAKES = 2  # in a row without a gain end the search
@@ -29,13 +29,7 @@ Row = list[tuple[int, float]]
 
 
 def leiden(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    resolution: float,
-    seed: int,
-    start: NDArray[np.int32] | None,
-    iterations: int,
+    graph: Graph, resolution: float, seed: int, start: NDArray[np.int32] | None, iterations: int
 ) -> NDArray[np.int32]:
     """Return communities of large modularity, each connected, numbered by first appearance.
 
@@ -43,8 +37,9 @@ def leiden(
     their largest number; 0: nodes move, and that is all; -1: until nothing better is found. Where nothing changes any
     more, half of the best communities are taken apart, and the search goes on from there.
     """
+    indptr = graph.indptr
     n = len(indptr) - 1
-    entries = list(zip(indices.tolist(), weights.tolist(), strict=True))
+    entries = list(zip(graph.indices.tolist(), graph.weights.tolist(), strict=True))
     rows = [entries[indptr[i] : indptr[i + 1]] for i in range(n)]
     strengths = [sum((weight for _, weight in row), 0.0) for row in rows]
     community = list(range(n)) if start is None else start.tolist()
@@ -55,7 +50,7 @@ def leiden(
 
     def keep_better() -> bool:
         nonlocal best, best_quality
-        quality = modularity(indptr, indices, weights, np.array(level.community, np.int32), resolution)
+        quality = modularity(graph, np.array(level.community, np.int32), resolution)
         better = quality > best_quality + (1.0 + resolution) * SLACK
         if better:
             best, best_quality = level.community, quality
@@ -77,25 +72,6 @@ def leiden(
         else:
             keep_better()
     return np.array(best, np.int32)
-
-
-def modularity(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    labels: NDArray[np.int32],
-    resolution: float,
-) -> float:
-    """Return the modularity of a partition into communities, of numbers below that of nodes."""
-    n = len(labels)
-    rows = np.repeat(labels, np.diff(indptr))
-    volumes = np.bincount(rows, weights, minlength=n)
-    inner = np.bincount(rows, weights * (rows == labels[indices]), minlength=n)
-    total = volumes.sum()
-    if not total > 0:
-        return 0.0
-    shares = volumes / total
-    return float(running_sum(inner / total - resolution * shares * shares))
 
 
 @dataclass

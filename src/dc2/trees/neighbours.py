@@ -20,7 +20,8 @@ from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
 __all__ = ["nearest_neighbours"]
 
-ALL_PAIRS = 2**36  # subtractions up to which comparing all pairs is faster
+ALL_PAIRS = 2**35  # subtractions up to which comparing all pairs is about as fast
+NEAR_TOGETHER = 16  # points per leaf of the tree that puts near ones side by side
 TREES = 4  # grown at a time
 LEAF = 64  # points, at least; more neighbours need larger leaves
 LARGER_LEAF = 4  # factor, if lists are not good enough
@@ -157,7 +158,10 @@ class _Search:
     def run(self, least: Least | None) -> Lists:
         n, k = self.ids.shape
         if n * n * (self.points.shape[1] + LANES) <= ALL_PAIRS or n <= 4 * LEAF + 8 * k:
-            self._offer_all_pairs()
+            # Near ones stand together, so that lists soon hold near ones and refuse the rest.
+            leaf_of_point = core.grow_tree(*self._growth(0, NEAR_TOGETHER))[3]
+            order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
+            self._offer_groups(order, np.array([0, n]))
             return self.ids, self.squared
         self.least = None if least is None else least(self.points)
         before = np.full_like(self.ids, -1)
@@ -174,19 +178,18 @@ class _Search:
             leaf *= LARGER_LEAF
         return self.ids, self.squared
 
-    def _offer_all_pairs(self) -> None:
-        n = len(self.points)
-        self._offer_groups(np.arange(n, dtype=np.int32), np.array([0, n]))
+    def _growth(self, number: int, leaf_size: int) -> tuple[Any, ...]:
+        """Return what the core grows the tree of a number from."""
+        seed = int(hash_at(self.seed, np.array([number]))[0])
+        rule = GrowRule(float(leaf_size), NO_LIMIT, "median", sharpen=1)
+        return self.points, None, seed, rule, NORMAL_TABLE
 
     def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
         """Compare points that share a leaf; return the points in the order of the last tree's leaves."""
-
-        def grow(number: int) -> NDArray[np.int32]:
-            seed = int(hash_at(self.seed, np.array([number]))[0])
-            rule = GrowRule(float(leaf_size), NO_LIMIT, "median", sharpen=1)
-            return core.grow_tree(self.points, None, seed, rule, NORMAL_TABLE)[3]
-
-        for leaf_of_point in self.pool.map(grow, range(growth * TREES, (growth + 1) * TREES)):
+        numbers = range(growth * TREES, (growth + 1) * TREES)
+        for leaf_of_point in self.pool.map(
+            lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers
+        ):
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
             sizes = np.bincount(leaf_of_point)
             self._offer_groups(order, _group_starts(sizes, self.ids.shape[1], 2 * leaf_size))

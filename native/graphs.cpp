@@ -1,0 +1,128 @@
+// Graphs as Python sees them.
+#include "graphs.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cmath>
+
+#include "arrays.hpp"
+#include "graph.hpp"
+#include "leiden.hpp"
+
+namespace dc2 {
+
+namespace {
+
+// A graph that was looked at once: what is wrong with arrays is found before the first search, and not by each.
+class CheckedGraph {
+public:
+    CheckedGraph(In1<int64_t> indptr, In1<int32_t> indices, In1<double> weights)
+        : indptr_(std::move(indptr)), indices_(std::move(indices)), weights_(std::move(weights)) {
+        nb::gil_scoped_release released;
+        check();
+        strengths_ = strengths(graph_);
+    }
+
+    Array<int32_t, 1> leiden(double resolution, uint64_t seed, const optional<In1<int32_t>>& start,
+                             int64_t iterations) const {
+        require(resolution >= 0 && std::isfinite(resolution), "resolution: a finite number from 0");
+        require(iterations >= -1, "iterations: a number from 0, or -1 for no limit");
+        std::vector<int32_t> labels;
+        {
+            nb::gil_scoped_release released;
+            if (start) require_labels(*start, graph_.nodes, graph_.nodes);
+            labels = dc2::leiden(graph_, strengths_, pointer(start), {resolution, seed, iterations});
+        }
+        const size_t count = labels.size();
+        return give<int32_t, 1>(std::move(labels), {count});
+    }
+
+    double modularity(const In1<int32_t>& labels, double resolution) const {
+        nb::gil_scoped_release released;
+        require_labels(labels, graph_.nodes, graph_.nodes);
+        return dc2::modularity(graph_, labels.data(), resolution);
+    }
+
+    OwnGraph joined(const In1<int32_t>& labels, int64_t communities) const {
+        require(communities >= 0 && communities <= graph_.nodes, "communities: no more than nodes");
+        require_labels(labels, graph_.nodes, communities);
+        return dc2::joined(graph_, labels.data(), communities);
+    }
+
+private:
+    // Labels of nodes, which stand for communities.
+    static void require_labels(const In1<int32_t>& labels, int64_t nodes, int64_t communities) {
+        require(int64_t(labels.shape(0)) == nodes, "labels: one for each node");
+        require(all_within(labels.data(), nodes, 0, communities), "labels: between 0 and the number of communities");
+    }
+
+    void check() {
+        require(indptr_.shape(0) > 0 && indptr_.shape(0) <= (size_t(1) << 31), "indptr: between 0 and 2^31 - 1 nodes");
+        require(indices_.shape(0) == weights_.shape(0), "indices and weights: as many");
+        const int64_t nodes = int64_t(indptr_.shape(0)) - 1, entries = int64_t(indices_.shape(0));
+        graph_ = {nodes, indptr_.data(), indices_.data(), weights_.data()};
+        require(graph_.begin[0] == 0 && graph_.begin[nodes] == entries, "indptr: from 0 to the number of entries");
+        for (int64_t i = 0; i < nodes; ++i) require(graph_.begin[i] <= graph_.begin[i + 1], "indptr: ascending");
+        require(all_within(graph_.to, entries, 0, nodes), "indices: between 0 and the number of nodes");
+        double total = 0.0;
+        for (int64_t e = 0; e < entries; ++e) {
+            require(graph_.weight[e] >= 0 && graph_.weight[e] == std::floor(graph_.weight[e]),
+                    "weights: whole numbers from 0");
+            total += graph_.weight[e];
+        }
+        require(total < 0x1p53, "weights: a total below 2^53");
+        require(is_symmetric(graph_), "weights: the same in both directions");
+    }
+
+    In1<int64_t> indptr_;
+    In1<int32_t> indices_;
+    In1<double> weights_;
+    Graph graph_;
+    std::vector<double> strengths_;
+};
+
+using Csr = std::tuple<Array<int64_t, 1>, Array<int32_t, 1>, Array<double, 1>>;
+
+Csr give_graph(OwnGraph&& graph) {
+    const size_t starts = graph.begin.size(), entries = graph.to.size();
+    return {give<int64_t, 1>(std::move(graph.begin), {starts}), give<int32_t, 1>(std::move(graph.to), {entries}),
+            give<double, 1>(std::move(graph.weight), {entries})};
+}
+
+Csr join_nodes(const CheckedGraph& graph, const In1<int32_t>& labels, int64_t communities) {
+    OwnGraph found;
+    {
+        nb::gil_scoped_release released;
+        found = graph.joined(labels, communities);
+    }
+    return give_graph(std::move(found));
+}
+
+Csr tie_nodes(const In2<int32_t>& near, const In1<double>& weights, int64_t nodes) {
+    OwnGraph found;
+    {
+        nb::gil_scoped_release released;
+        const int64_t rows = int64_t(near.shape(0)), m = int64_t(near.shape(1));
+        require(nodes >= 0 && nodes < (int64_t(1) << 31), "n_nodes: fewer than 2^31");
+        require(weights.shape(0) == near.shape(0), "weights: one for each row");
+        require(all_within(near.data(), near.size(), 0, nodes), "near: between 0 and the number of nodes");
+        found = ties(near.data(), weights.data(), rows, m, nodes);
+    }
+    return give_graph(std::move(found));
+}
+
+}  // namespace
+
+void define_graphs(nb::module_& module) {
+    nb::class_<CheckedGraph>(module, "Graph")
+        .def(nb::init<In1<int64_t>, In1<int32_t>, In1<double>>(), nb::arg("indptr"), nb::arg("indices"),
+             nb::arg("weights"));
+    module.def("leiden", &CheckedGraph::leiden, nb::arg("graph"), nb::arg("resolution"), nb::arg("seed"),
+               nb::arg("start").none(), nb::arg("iterations"));
+    module.def("modularity", &CheckedGraph::modularity, nb::arg("graph"), nb::arg("labels"), nb::arg("resolution"));
+    module.def("join_nodes", &join_nodes, nb::arg("graph"), nb::arg("labels"), nb::arg("n_communities"));
+    module.def("tie_nodes", &tie_nodes, nb::arg("near"), nb::arg("weights"), nb::arg("n_nodes"));
+}
+
+}  // namespace dc2
