@@ -70,14 +70,14 @@ def against_kmeans(X: np.ndarray, k: int, part: int, runs: int, report: Report) 
 
 
 def memory_beyond(n: int, n_features: int, rank: int) -> tuple[int, int]:
-    """Return the size of X and what a fit needed beyond it, in bytes."""
+    """Return the size of X and the memory that a fit needed besides, in bytes."""
     X = make_rank(n, n_features=n_features, rank=rank)
     _, memory = with_memory(lambda: RPFCluster(10, random_state=0).fit(X))
     return X.nbytes, memory.beyond
 
 
 def first_and_warm_fit() -> tuple[float, float]:
-    """Return the seconds of the first fit of a process and of the fastest after it."""
+    """Return the seconds of the first fit in a process, and of the fastest later one."""
     X = make_rank(50_000)
     start = time.perf_counter()
     RPFCluster(3, random_state=0).fit(X)

@@ -20,7 +20,7 @@ DISTORTION_VARIANTS = [
     *(populate | {"sharpen": sharpen} for populate in (LEAF, NEAREST) for sharpen in (0, 2, 4)),
     FEWER_STEPS,
 ]
-# Of which variants a goal is known: how much worse than K-means, at which part of its time.
+# The goals of some variants: at most how much worse than K-means, and in what fraction of its time.
 DISTORTION_GOALS = [
     (LEAF | {"sharpen": 2}, 1.5, 20),
     (NEAREST | {"sharpen": 2}, 1.15, 10),
@@ -74,7 +74,7 @@ def _row(
 
 
 def memory_beyond(n: int, n_features: int, rank: int) -> tuple[int, int]:
-    """Return the size of X and what compression needed beyond it, in bytes."""
+    """Return the size of X and the memory that compression needed besides, in bytes."""
     X = make_rank(n, n_features=n_features, rank=rank)
     _, memory = with_memory(lambda: compressed(X, **LEAF))
     return X.nbytes, memory.beyond

@@ -1,4 +1,4 @@
-"""Rows from Parquet files on disk: speed against bare scans, memory whatever the row count, growth with rows."""
+"""Rows from Parquet files on disk: speed against bare scans, memory for any number of rows, growth with rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH_ROWS = DEFAULT_BLOCK_BYTES // (4 * N_FEATURES)
 
 
 def write_files(folder: Path, count: int) -> list[str]:
-    """Write so many files of a million rows near a four-dimensional plane, one at a time."""
+    """Write files of a million rows each, near a four-dimensional plane, one at a time."""
     paths = []
     for number in range(count):
         X = make_rank(ROWS_PER_FILE, number, n_features=N_FEATURES)
@@ -42,7 +42,7 @@ def bare_scan(paths: list[str]) -> int:
 
 
 def forget(paths: list[str]) -> None:
-    """Drop the files from the system's cache, so that the next reader goes to the disk."""
+    """Drop the files from the system's cache: the next read must go to the disk."""
     for path in paths:
         file = os.open(path, os.O_RDONLY)
         os.fsync(file)
@@ -51,7 +51,7 @@ def forget(paths: list[str]) -> None:
 
 
 def scan_and_fit(paths: list[str], runs: int, cold: bool) -> tuple[Timing, Timing]:
-    """Time two bare scans, and a fit, which contains two; cold: with the files dropped from the cache before."""
+    """Time two bare scans, and a fit, which contains two; `cold` drops the files from the cache first."""
     if cold:
         forget(paths)
     scans = best_of(lambda: (bare_scan(paths), bare_scan(paths)), runs)
@@ -61,12 +61,12 @@ def scan_and_fit(paths: list[str], runs: int, cold: bool) -> tuple[Timing, Timin
 
 
 def fitted(paths: list[str]) -> RPFCluster:
-    """Fit with a fixed number of clusters and everything else as it comes."""
+    """Fit with a fixed number of clusters and defaults otherwise."""
     return RPFCluster(n_clusters=10, random_state=0).fit(paths)
 
 
 def peak_of_fit(paths: list[str]) -> int:
-    """Return the peak of resident memory of a process that does nothing but fit."""
+    """Return the peak of resident memory of a process that only fits."""
     _, memory = with_memory(lambda: fitted(paths))
     return memory.peak
 

@@ -20,13 +20,13 @@ class Settings:
     runs : int
         Seeds 0, 1, ... of each experiment. The paper has 100.
     n_signatures, n_trees, forest_leaf_size
-        Of DC² and of the forest over signatures.
+        Parameters of DC² and of the forest over signatures.
     betas : tuple of float
         Bandwidths of the rpf-kernel, for counts of 800 trees.
     sigmas : tuple of float
         Bandwidths of the Gaussian kernel.
     max_rows : int or None
-        A data set with more rows is cut to so many, drawn at random.
+        A data set with more rows is cut to this many, drawn at random.
     generated_rows : int
         Rows of generated data of known intrinsic dimension.
     theorem_points : int
