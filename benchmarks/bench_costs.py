@@ -1,4 +1,4 @@
-"""How cost grows: time and memory of a fit against rows, columns, signatures and threads; a table and a plot for each."""
+"""How cost grows: time and memory of a fit against rows, columns, signatures and threads, with tables and plots."""
 
 from __future__ import annotations
 

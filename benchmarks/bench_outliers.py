@@ -86,7 +86,7 @@ def scored(find: Callable[[], Any]) -> tuple[Any, float]:
 
 def measured(X: NDArray[np.float32], strays: NDArray[np.intp]) -> list[str]:
     own, own_seconds = scored(lambda: DC2Clustering(random_state=0).fit(X).outlier_scores_)
-    # The search for neighbours is nearly all that LocalOutlierFactor does; their distances are kept there.
+    # LocalOutlierFactor does little more than search for neighbours, and keeps their distances.
     factor, factor_seconds = scored(lambda: LocalOutlierFactor(NEIGHBOURS).fit(X))
     forest, forest_seconds = scored(lambda: -IsolationForest(random_state=0).fit(X).score_samples(X))
     found = [

@@ -57,7 +57,7 @@ class Settings:
 
 FULL = Settings()
 
-# Rows a little above the 20,000 from which on KASP works in two stages, as it does on the full sets.
+# Slightly more than 20,000 rows: from there on KASP works in two stages, as it does on the full sets.
 QUICK = Settings(
     runs=1, n_signatures=300, n_trees=200, max_rows=25_000, generated_rows=20_000, theorem_points=400
 )  # fmt: skip

@@ -19,7 +19,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-# Every run tries the same examples, so that a change is judged by what it changes; times are not asserted.
+# Every run tries the same examples, so a new failure comes from a change; times are not asserted.
 settings.register_profile("dc2", deadline=None, derandomize=True)
 settings.load_profile("dc2")
 
@@ -69,7 +69,7 @@ def cluster() -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        # Dask moves rows to workers that idle, which is fair, but here they are counted.
+        # Dask would move rows to idle workers, but here transfers are counted.
         dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL) as local,
         Client(local, set_as_default=False) as client,
@@ -79,7 +79,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(params=["threads", "one thread", "two processes"])
 def scheduler(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Each way in which Dask runs; the client, where it has one."""
+    """Each way in which Dask runs; gives the client, if there is one."""
     import dask
 
     if request.param == "two processes":

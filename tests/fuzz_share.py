@@ -23,7 +23,7 @@ from fuzz_log import Log, Share
 HANG_SECONDS = 120
 IN_MEMORY_FOLDER = Path(
     "/dev/shm"
-)  # where there is one: files are flushed to disk else, which takes longer than a fit
+)  # if there is one; otherwise files are flushed to disk, which takes longer than a fit
 
 
 def run(share: Share, log: Log, minutes: float | None = None) -> None:

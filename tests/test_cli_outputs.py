@@ -1,4 +1,4 @@
-"""Laws of commands that cannot write: told before the work where possible, nothing replaced, no fit lost."""
+"""Laws of commands that cannot write: refused before the work if possible, nothing replaced, no fit lost."""
 
 import errno
 import os

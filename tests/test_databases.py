@@ -1,4 +1,4 @@
-"""Rows of databases and of addresses: SQLite and PostgreSQL by ADBC, whatever fsspec reads."""
+"""Rows of databases and of addresses: SQLite and PostgreSQL by ADBC, and what fsspec reads."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Laws that hold for every source: the same rows, whatever they come from and however they are cut."""
+"""Laws that hold for every source: the same rows from any kind of data and in any blocks."""
 
 import numpy as np
 import pandas as pd

@@ -326,5 +326,5 @@ class DC2Clustering(SignatureClusterer):
     def _checked_layer(self, layer: Any) -> int:
         number, there = check_integer("layer", layer, low=0), len(self.layers_)
         if number >= there:
-            raise ParameterError(f"layer={number} is not there: the layers are 0 (finest) to {there - 1}.")
+            raise ParameterError(f"there is no layer={number}: the layers are 0 (finest) to {there - 1}.")
         return number

@@ -114,7 +114,7 @@ def _vector(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None
     if bad.any():
         raise InputError(
             f"column {column.name!r} has NaN or infinity in the list of row {rows[bad.argmax()]} ({bad.sum()} such "
-            f"rows in a sample of {len(rows)}). Correct these rows or drop them: there is no filling in of lists."
+            f"rows in a sample of {len(rows)}). Correct these rows or drop them: lists are not filled in."
         )
     return Vector(column.name, values)
 
@@ -152,8 +152,8 @@ def _refuse_commas_and_signs(name: str, words: Words) -> None:
     example = _most_are(WITH_SIGN, words)
     if example is not None:
         raise InputError(
-            f"column {name!r} holds numbers with a sign behind or before them, such as {example!r}, which are not read "
-            f"as numbers. Take it off, such as by table[{name!r}].str.strip('%$€ ').astype(float), and pass the frame; "
+            f"column {name!r} holds numbers with a sign before or after them, such as {example!r}, which are not read "
+            f"as numbers. Remove it, such as by table[{name!r}].str.strip('%$€ ').astype(float), and pass the frame; "
             f"{as_category}"
         )
 
@@ -186,7 +186,7 @@ def _words(column: SampledColumn) -> Kind:
         return LeftOut(name, why)
     if len(words.levels) > max(n_there / 2, FEW_ROWS):
         why = f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
-        return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, looks into it")
+        return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, analyses it")
     return _category(column)
 
 

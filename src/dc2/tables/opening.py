@@ -97,7 +97,7 @@ class Preparation:
         if not self.always:
             lines = "\n".join(f"  {name}: {words}" for name, words in parts.decisions)
             warnings.warn(
-                f"the table was prepared, since it is not all numbers without blanks:\n{lines}\n"
+                f"the table was prepared, since it has words, dates or blanks:\n{lines}\n"
                 "Give a dc2.TablePreparer to decide otherwise, or prepare=None to refuse such tables.",
                 PreparationNote,
                 stacklevel=5,

@@ -148,7 +148,9 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         table = self.table(X, extra=extra, columns=names)
         lost = [name for name in names if name not in (table.feature_names or ())]
         if lost:
-            raise InputError(f"the table has no column {listed(lost)}, which was there in fit and is in use.")
+            raise InputError(
+                f"the table has no column {listed(lost)}, which was in the fitted table and is in use."
+            )
         return PreparedSource(table, parts)
 
     def transform(self, X: Any) -> Any:

@@ -53,7 +53,7 @@ class CountsUnseen(Generic[Answer]):
             return
         words = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(counts.items()))
         warnings.warn(
-            f"rows with levels that were not there in fit count as 'other': {words}. Where these are many, fit anew.",
+            f"rows with levels unseen in fit count as 'other': {words}. If there are many, fit again.",
             PreparationNote,
             stacklevel=4,
         )
