@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from common import MB, Report, Timing, best_of, in_new_process, megabytes, ratio, with_memory
+from common import Report, Timing, best_of, in_new_process, ratio, with_memory
 from public_data import load_covertype, load_mnist
 
 from dc2 import Compressor
@@ -140,12 +140,8 @@ def main() -> None:
     )
 
     for size, width, rank in ((n, 18, 4), (n_wide, 768, 16)):
-        X_bytes, beyond = in_new_process(memory_beyond, size, width, rank)
-        allowed = 0.1 * X_bytes + 400 * MB
-        report.goal(
-            f"memory beyond X, compress {size:,} x {width}", "<= 10% of X + 400 MB",
-            f"{megabytes(beyond)} of {megabytes(allowed)}", beyond <= allowed,
-        )  # fmt: skip
+        sizes = in_new_process(memory_beyond, size, width, rank)
+        report.memory_goal(f"compress, {size:,} x {width}", *sizes)
 
     sets = {"rank 4": X}
     if os.environ.get("DC2_DATA"):

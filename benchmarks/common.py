@@ -210,6 +210,12 @@ class Report:
         print(" | ".join(self.goals[-1].row()), flush=True)
         self._put(finished=False)
 
+    def memory_goal(self, what: str, X_bytes: int, beyond: int) -> None:
+        """Add the goal that work needs little memory besides X."""
+        allowed = 0.1 * X_bytes + 400 * MB
+        measured = f"{megabytes(beyond)} of {megabytes(allowed)}"
+        self.goal(f"memory beyond X, {what}", "<= 10% of X + 400 MB", measured, beyond <= allowed)
+
     def write(self) -> None:
         """Write the whole page, unless the run was a quick one."""
         if self.quick:
