@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from dc2.errors import InputTypeError
 from dc2.sources.base import in_rows
 from dc2.sources.vectors import vector_matrix
 
-__all__ = ["FrameRows", "TableRows", "native_columns"]
+__all__ = ["ConvertedRows", "FrameRows", "TableRows", "native_columns"]
 
 Frame = nw.DataFrame[Any]
 
@@ -48,8 +49,31 @@ class TableRows:
         return self.matrix()
 
 
-class FrameRows:
-    """Rows of a frame, converted on demand.
+class ConvertedRows(ABC):
+    """Rows of a frame that become a matrix on demand; the frame is then let go, since a block has a budget."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame: Frame | None = frame
+        self._matrix: NDArray[Any] | None = None
+        self._n_rows = len(frame)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def matrix(self) -> NDArray[Any]:
+        """Return all rows."""
+        if self._matrix is None:
+            assert self._frame is not None
+            self._matrix = self._converted(self._frame)
+            self._frame = None
+        return self._matrix
+
+    @abstractmethod
+    def _converted(self, frame: Frame) -> NDArray[Any]: ...
+
+
+class FrameRows(ConvertedRows):
+    """Rows of a frame as numbers.
 
     Parameters
     ----------
@@ -65,26 +89,11 @@ class FrameRows:
     def __init__(
         self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int], dtype: np.dtype[Any]
     ) -> None:
-        self._frame: Frame | None = frame
-        self._matrix: NDArray[Any] | None = None
-        self._n_rows = len(frame)
-        self._names, self._vectors = names, vectors
-        self._dtype = dtype
+        super().__init__(frame)
+        self._names, self._vectors, self._dtype = names, vectors, dtype
 
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def matrix(self) -> NDArray[Any]:
-        """Return all rows."""
-        if self._matrix is None:
-            assert self._frame is not None
-            self._matrix = (
-                self._joined(self._frame)
-                if self._vectors
-                else _as_matrix(self._frame, self._names, self._dtype)
-            )
-            self._frame = None  # not both: a block has a budget
-        return self._matrix
+    def _converted(self, frame: Frame) -> NDArray[Any]:
+        return self._joined(frame) if self._vectors else _as_matrix(frame, self._names, self._dtype)
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places."""

@@ -44,7 +44,7 @@ class TableSource:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, or None where it is not known without a pass."""
+        """Number of rows, or None if it is not known without a pass."""
         return self._rows.n_rows
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
