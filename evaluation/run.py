@@ -26,10 +26,8 @@ __all__ = ["run"]
 Tell = Callable[[str], None]
 Load = Callable[[str], DataSet | None]
 
-FEWEST_TRIED, SHARE_TRIED = (
-    25_000,
-    20,
-)  # a slow fit is tried on a twentieth of the rows, but on at least this many
+# A slow fit is tried on a twentieth of the rows, but on at least 25,000.
+FEWEST_TRIED, SHARE_TRIED = 25_000, 20
 
 
 def run(

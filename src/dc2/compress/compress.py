@@ -150,9 +150,8 @@ def place_cuts(
 def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
     """Return the first row of each leaf."""
     first = np.empty(int(leaf.max()) + 1, np.intp)
-    first[leaf[::-1]] = np.arange(len(leaf))[
-        ::-1
-    ]  # if a place is written several times, the last value stays
+    # If a place is written several times, the last value stays.
+    first[leaf[::-1]] = np.arange(len(leaf))[::-1]
     rows: NDArray[Any] = X[first]
     return rows
 

@@ -318,9 +318,8 @@ def _put_exits(
         to_near, to_tail = np.split(gaps[own], [n_near], axis=1)
         twice = ((tail[:, :, None] == ids[:, None]) & is_exit[:, None]).any(axis=2)
         left_out = np.concatenate([np.zeros(near.shape, bool), ~is_exit, twice], axis=1)
-        kept = np.argsort(left_out, axis=1, kind="stable")[
-            :, :n_all
-        ]  # those that stay come first, in their order
+        # Those that stay come first, in their order.
+        kept = np.argsort(left_out, axis=1, kind="stable")[:, :n_all]
         distances = np.take_along_axis(np.concatenate([to_near, to_exits, to_tail], axis=1), kept, axis=1)
         by_distance = np.argsort(distances, axis=1, kind="stable")
         listed = np.take_along_axis(np.concatenate([near, ids, tail], axis=1), kept, axis=1)

@@ -16,10 +16,8 @@ from dc2.model_file import saved_record
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
 TILE_ROWS = 4096
-SAFE_EXPONENT = {
-    4: 30,
-    8: 300,
-}  # by item size: squares of such values, and of their last bits, neither overflow nor vanish
+# By item size: squares of such values, and of their last bits, neither overflow nor vanish.
+SAFE_EXPONENT = {4: 30, 8: 300}
 
 
 @saved_record

@@ -18,9 +18,8 @@ from dc2.compress.sums import Sums, grids
 from dc2.sources import Block, Source
 from dc2.trees.tree import raise_unusable
 
-EXPECTED_WEIGHT = (
-    2.0**27
-)  # beyond this weight the sums of a stream are still right, but may depend on its blocks
+# Beyond this weight the sums of a stream are still right, but may depend on its blocks.
+EXPECTED_WEIGHT = 2.0**27
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; beyond 900 their magic numbers overflow
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
 TILE_ROWS = 4096
-HEADROOM = (
-    10  # rows may lie 2**10 times farther out than sampled ones; beyond, sums are right but no longer exact
-)
+# Rows may lie 2**10 times farther out than sampled ones; beyond that, sums are right but no longer exact.
+HEADROOM = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,10 +123,8 @@ def _filesystem_of(address: str) -> tuple[Any, str]:
     try:
         known: tuple[Any, str] = fs.FileSystem.from_uri(address)
         return known
-    except (
-        import_pyarrow().lib.ArrowInvalid,
-        NotImplementedError,
-    ):  # an unknown protocol, or one that this pyarrow was built without
+    except (import_pyarrow().lib.ArrowInvalid, NotImplementedError):
+        # An unknown protocol, or one that this pyarrow was built without.
         try:
             from fsspec.core import url_to_fs
         except ModuleNotFoundError as error:

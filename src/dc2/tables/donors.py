@@ -11,11 +11,9 @@ from scipy.spatial import KDTree
 __all__ = ["donors_of", "fill_blanks"]
 
 FEWEST, MOST = 16, 1024
-_TOGETHER = (
-    128  # rows that are compared with all donors at a time: their distances stay in the processor's cache
-)
-_WORTH_A_TREE = 64  # rows that lack the same
-_NEARER = 1.0 + 1e-9  # what is nearer by so much is nearer however distances are rounded
+_TOGETHER = 128  # rows compared with all donors at a time: their distances stay in the cache
+_WORTH_A_TREE = 64  # rows that lack the same columns
+_NEARER = 1.0 + 1e-9  # a factor larger than any rounding of distances
 
 
 def donors_of(columns: list[NDArray[np.float64]], blank: NDArray[np.bool_]) -> NDArray[np.float64]:

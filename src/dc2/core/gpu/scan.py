@@ -14,10 +14,8 @@ from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
 
-LANES, CHUNKS = (
-    8,
-    4,
-)  # points stand in groups of four chunks of eight columns: see `place_in_point` in `device.hpp`
+# Points are stored in groups of four chunks of eight columns: see `place_in_point` in `device.hpp`.
+LANES, CHUNKS = 8, 4
 PIECE_ROWS = 2**26  # rows at a time
 ROW_BYTES = 24  # kept for each row
 COPIED_BYTES = 2**30  # of rows at a time, if they are scaled first
