@@ -26,8 +26,10 @@ class HostCard:
         most_blocks: int = 10**6,
         shared_bytes: int = 2**20,
         most_bytes: int = 2**40,
+        pinned: NDArray[Any] | None = None,
     ) -> None:
         self.most_bytes = most_bytes
+        self.pinned = np.empty(0) if pinned is None else pinned
         self.processors, self.most_blocks, self.shared_bytes = processors, most_blocks, shared_bytes
         self.launched: list[str] = []
         self.buffers: list[Any] = []
@@ -77,6 +79,9 @@ class HostCard:
 
     def fetchable(self, size: int, dtype: Any) -> NDArray[Any]:
         return np.full(size, -1, dtype)
+
+    def can_fetch(self, X: NDArray[Any]) -> bool:
+        return bool(X.flags.c_contiguous and np.may_share_memory(X, self.pinned))
 
     def fetch(self, fetchable: NDArray[Any], on_card: NDArray[Any], stream: None) -> None:
         on_card[:] = fetchable

@@ -164,6 +164,11 @@ def test_rows_of_the_host_are_sent_through_the_card(card, monkeypatch, tmp_path)
     np.testing.assert_array_equal(ours.predict(X), theirs.labels_)
     of_file = DC2Clustering(random_state=0, device="cuda", block_bytes=2**19).fit(str(tmp_path / "rows.npy"))
     np.testing.assert_array_equal(of_file.predict(X), theirs.labels_)
+    pinned = pytest.importorskip("cupyx").empty_pinned(X.shape, X.dtype)
+    pinned[:] = X
+    assert card.can_fetch(pinned[10:20])
+    assert not card.can_fetch(X)
+    np.testing.assert_array_equal(ours.predict(pinned), theirs.labels_)
 
 
 def test_what_a_card_cannot_do_is_told_in_a_sentence(card):

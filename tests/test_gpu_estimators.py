@@ -113,6 +113,21 @@ def test_rows_of_the_host_are_sent_through_the_card_in_blocks(monkeypatch, n_job
     np.testing.assert_array_equal(labels, DC2Clustering(**how).fit_predict(X))
 
 
+@pytest.mark.parametrize("step", [1, 2])
+def test_rows_in_pinned_memory_are_not_copied_on_the_host(monkeypatch, step):
+    monkeypatch.setattr(cuda_engine, "SENT_BYTES", 1)
+    pinned = blobs(30_000, 6)
+    card, X = HostCard(pinned=pinned), pinned[::step]
+    monkeypatch.setattr(cuda_engine, "own_card", lambda: card)
+    copied: list[int] = []
+    monkeypatch.setattr(
+        HostCard, "fetchable", lambda card, size, dtype: copied.append(size) or np.empty(size, dtype)
+    )
+    ours = Compressor(50, random_state=0, device="cuda", block_bytes=100_000).fit(X)
+    np.testing.assert_array_equal(ours.labels_, Compressor(50, random_state=0).fit(X).labels_)
+    assert bool(copied) == (step > 1)  # rows that do not lie together are put together
+
+
 def test_what_breaks_off_leaves_no_thread_waiting():
     blocks = fed(
         HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2, np.asarray

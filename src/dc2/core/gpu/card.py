@@ -174,6 +174,14 @@ class Card:
         pinned: NDArray[Any] = cupyx.empty_pinned((size,), dtype)
         return pinned
 
+    def can_fetch(self, X: NDArray[Any]) -> bool:
+        """Whether the card can read these rows of the host by itself, since they lie in pinned memory in one piece."""
+        runtime = self.xp.cuda.runtime
+        return bool(
+            X.flags.c_contiguous
+            and runtime.pointerGetAttributes(X.ctypes.data).type == runtime.memoryTypeHost
+        )
+
     def fetch(self, fetchable: NDArray[Any], on_card: Any, stream: Any) -> None:
         """Start a copy to the card, without waiting for its end."""
         on_card.set(fetchable, stream=stream)

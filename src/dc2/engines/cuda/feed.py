@@ -87,20 +87,30 @@ class _Buffer:
         self._stream: Any = None
 
     def send(self, X: NDArray[Any], copiers: ThreadPoolExecutor, n_threads: int) -> Any:
-        """Copy rows, start them on their way to the card, and return where they will be there."""
+        """Start rows on their way to the card, and return where they will be there.
+
+        They are copied to where the card can fetch them, unless they lie in such memory already. The caller holds `X`
+        until the card has worked on it.
+        """
         card = self._card
         with card.use():
             if self._on_card is None or self._on_card.dtype != X.dtype or self._on_card.size < X.size:
                 self._stream = card.new_stream()
-                self._fetchable = card.fetchable(X.size, X.dtype)
                 self._on_card = card.xp.empty(X.size, X.dtype)
-            fetchable = self._fetchable[: X.size].reshape(X.shape)
             on_card = self._on_card[: X.size].reshape(X.shape)
-            step = max(COPY_ROWS_AT_LEAST, -(-len(X) // n_threads))
-            starts = range(0, len(X), step)
-            list(copiers.map(lambda i: np.copyto(fetchable[i : i + step], X[i : i + step]), starts))
-            card.fetch(fetchable, on_card, self._stream)
+            rows = X if card.can_fetch(X) else self._copied(X, copiers, n_threads)
+            card.fetch(rows, on_card, self._stream)
         return on_card
+
+    def _copied(self, X: NDArray[Any], copiers: ThreadPoolExecutor, n_threads: int) -> NDArray[Any]:
+        """Copy rows, in threads, to where the card can fetch them."""
+        if self._fetchable is None or self._fetchable.dtype != X.dtype or self._fetchable.size < X.size:
+            self._fetchable = self._card.fetchable(X.size, X.dtype)
+        fetchable: NDArray[Any] = self._fetchable[: X.size].reshape(X.shape)
+        step = max(COPY_ROWS_AT_LEAST, -(-len(X) // n_threads))
+        starts = range(0, len(X), step)
+        list(copiers.map(lambda i: np.copyto(fetchable[i : i + step], X[i : i + step]), starts))
+        return fetchable
 
     def work(self, function: Callable[[Block], R], block: Block) -> R:
         """Do some work on the card, as soon as the rows are there and beside that on other blocks."""
