@@ -194,7 +194,9 @@ def add_up(
             ids[block.start : block.stop] = block_ids
         return sums, block.n_rows
 
-    for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
+    for sums, rows in engine.map(
+        add_block, source, stage="compress", merge=_added, result_bytes=spare.nbytes
+    ):
         seen += rows
         if total is None:
             total = sums
@@ -264,7 +266,9 @@ def _scan_sample(
         return sums, router.add_up(block.X, rows, block.weights, magic, sums)
 
     ids = []
-    for sums, block_ids in ThreadEngine(n_threads).map(add_block, source, stage="divide"):
+    for sums, block_ids in ThreadEngine(n_threads).map(
+        add_block, source, stage="divide", result_bytes=spare.nbytes
+    ):
         total.add(sums)
         spare.give_back(sums)
         ids.append(block_ids)

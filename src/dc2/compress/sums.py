@@ -91,6 +91,12 @@ class SpareSums:
         self._shape = (n_signatures, n_features)
         self._spare: list[Sums] = []
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one of them."""
+        n_signatures, n_features = self._shape
+        return 16 * n_signatures * (n_features + 2)
+
     def take(self) -> Sums:
         """Return sums of no rows."""
         try:
