@@ -13,6 +13,7 @@
 
 #include "arrays.hpp"
 #include "coleaf.hpp"
+#include "exits.hpp"
 #include "graphs.hpp"
 #include "grow.hpp"
 #include "lists.hpp"
@@ -267,6 +268,24 @@ void copies(const In2<int32_t>& near, const In2<T>& near_distances, const In1<in
                     int64_t(k), ids.data(), distances.data());
 }
 
+Array<int32_t, 2> exits_of(const In2<double>& to_some, const In1<int32_t>& some, const In2<int32_t>& near, int64_t first,
+                           int64_t most) {
+    const int64_t signatures = int64_t(to_some.shape(0));
+    const size_t rows = near.shape(0);
+    require(to_some.shape(1) == some.shape(0), "some: as many as columns");
+    require(all_within(some.data(), some.size(), 0, signatures), "some: signatures");
+    require(all_within(near.data(), near.size(), 0, signatures), "near: signatures");
+    require(first >= 0 && first + int64_t(rows) <= signatures, "first: a signature, and as many behind it as rows");
+    require(most > 0, "most: at least one");
+    std::vector<int32_t> exits(rows * size_t(most));
+    {
+        nb::gil_scoped_release released;
+        find_exits({to_some.data(), some.data(), int64_t(some.shape(0))}, near.data(), int64_t(rows),
+                   int64_t(near.shape(1)), first, most, exits.data());
+    }
+    return give<int32_t, 2>(std::move(exits), {rows, size_t(most)});
+}
+
 template <class T>
 void define_neighbours_for(nb::module_& module) {
     module.def("offer_groups", &offer_groups<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("order"),
@@ -297,6 +316,8 @@ NB_MODULE(_native, module) {
     define_for<double>(module);
     define_neighbours_for<float>(module);
     define_neighbours_for<double>(module);
+    module.def("find_exits", &exits_of, nb::arg("to_some").noconvert(), nb::arg("some"), nb::arg("near"),
+               nb::arg("first"), nb::arg("most"));
     module.def("link_neighbours", &links_of, nb::arg("ids"), nb::arg("before"), nb::arg("width"));
     module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));
     module.def("sample_rows", &sample_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"), nb::arg("limit"));

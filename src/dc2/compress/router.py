@@ -22,7 +22,6 @@ from dc2.model_file import saved_record
 from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
-FIRST_LOOKED_AT = 6  # neighbours that tell for most signatures whether a walk goes on
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 EXITS = 8
 EXIT_DISTANCES = 2**22  # at most; with very many signatures, only some, at even steps, are tried as exits
@@ -297,7 +296,7 @@ def _put_exits(
 ) -> None:
     """Replace the farthest neighbours of each shortlist by exits, unless these are in it already."""
     n_all = shortlist.shape[1]
-    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES))
+    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES), dtype=np.int32)
     centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     to_some = np.empty((len(centres), len(some)))
 
@@ -307,7 +306,8 @@ def _put_exits(
         to_some[own] *= own[:, None] != some
 
     def put(start: int) -> None:
-        exits = _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start)
+        near = np.ascontiguousarray(shortlist[start : start + SHORTLIST_ROWS, :n_near])
+        exits = core.find_exits(to_some, some, near, start, EXITS)
         own = start + np.flatnonzero(exits[:, 0] >= 0)
         exits = exits[own - start]
         is_exit = exits >= 0
@@ -330,40 +330,3 @@ def _put_exits(
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
         list(pool.map(measure, starts))
         list(pool.map(put, starts))
-
-
-def _exits(
-    to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
-) -> NDArray[np.intp]:
-    """Return the exits of signatures, nearest first, then -1: columns of `to_some` that no neighbour leads to.
-
-    A walk towards signature c goes on to a neighbour that is nearer to c than this signature is. If there is none, the
-    walk would be trapped here, however far from c; so c itself becomes a neighbour, an exit.
-
-    Parameters
-    ----------
-    to_some : ndarray of shape (n_signatures, n_some)
-        Distances of all signatures to some.
-    some : ndarray of shape (n_some,)
-        Which those are.
-    near : ndarray of shape (n_rows, n_near)
-        The neighbours of the signatures from `start` on.
-    """
-    here = to_some[start : start + len(near)]
-    left = here > 0
-    for neighbour in near.T[1 : 1 + FIRST_LOOKED_AT]:
-        left &= to_some[neighbour] >= here
-    row, column = np.nonzero(left)  # few by now, and fewer with every neighbour
-    for neighbour in near.T[1 + FIRST_LOOKED_AT :]:
-        stays = to_some[neighbour[row], column] >= here[row, column]
-        row, column = row[stays], column[stays]
-    left = np.zeros_like(left)
-    left[row, column] = True
-    exits = np.full((len(near), EXITS), -1, np.intp)
-    rows = np.flatnonzero(left.any(axis=1))
-    for place in range(EXITS):
-        own = here[rows]
-        exits[rows, place] = np.where(left[rows], own, np.inf).argmin(axis=1)
-        left[rows] &= to_some[some[exits[rows, place]]] >= own
-        rows = rows[left[rows].any(axis=1)]
-    return exits

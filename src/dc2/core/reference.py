@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
 from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
 from dc2.core.reference_neighbours import (
+    find_exits,
     link_neighbours,
     offer_copies,
     offer_groups,
@@ -30,6 +31,7 @@ __all__ = [
     "hash_at",
     "hash_rows",
     "lanes_dot",
+    "find_exits",
     "link_neighbours",
     "offer_copies",
     "offer_groups",
