@@ -1,4 +1,4 @@
-"""How cost grows: time and memory of a fit against rows, columns, signatures and threads, a table and a plot each."""
+"""How cost grows: time and memory of a fit against rows, columns, signatures and threads, with tables and plots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNATURES = (1000, 4000, 16_000, 64_000, 100_000)
 
 @dataclass(frozen=True)
 class Cost:
-    """What one fit took."""
+    """The time and memory of one fit."""
 
     seconds: float
     stages: tuple[float, ...]
@@ -43,11 +43,11 @@ def blobs(n: int, d: int) -> np.ndarray:
 
 
 def cost_of(n: int, d: int, n_signatures: int | str, n_jobs: int | None) -> Cost:
-    """Fit blobs in this process, whose memory is its own."""
+    """Fit blobs in this process, which does nothing else."""
     X = blobs(n, d)
     model = DC2Clustering(10, n_signatures=n_signatures, n_jobs=n_jobs, random_state=0)
-    warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # whatever the number of blobs that show
-    model.fit(X[:2000])  # whatever is imported late
+    warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # however many blobs show
+    model.fit(X[:2000])  # loads what is imported late
     start = time.perf_counter()
     _, memory = with_memory(lambda: model.fit(X))
     seconds = time.perf_counter() - start

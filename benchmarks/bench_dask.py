@@ -31,10 +31,10 @@ DISK_BYTES = 500e6  # a second and worker
 
 @contextmanager
 def cluster() -> Iterator[Client]:
-    """Start workers of one thread each, whose logs of transfers are long enough to hold all."""
+    """Start workers of one thread each, with transfer logs long enough to hold everything."""
     settings = {
         "distributed.admin.low-level-log-length": 1_000_000,
-        "distributed.scheduler.work-stealing": False,  # which moves chunks to workers that idle
+        "distributed.scheduler.work-stealing": False,  # it would move chunks to idle workers
     }
     with (
         dask.config.set(settings),
@@ -68,7 +68,7 @@ def held(data: da.Array) -> da.Array:
 
 
 def fit_seconds(data: Any, runs: int) -> dict[str, float]:
-    """Return the seconds of the stages of the fastest fit, and of all of it."""
+    """Return the seconds of the stages of the fastest fit, and of the whole fit."""
     fits = [best_of(lambda: RPFCluster(10, n_jobs=2, random_state=0).fit(data), 1) for _ in range(runs)]
     fastest = min(fits, key=lambda fit: fit.seconds)
     return {**fastest.result.stage_seconds_, "all": fastest.seconds}
@@ -84,7 +84,7 @@ def wire_bytes(client: Client, data: da.Array) -> tuple[int, int]:
 
 
 def chunk_seconds(runs: int) -> float:
-    """Return what a chunk costs that the workers make themselves: ten thousand of a hundred rows, in two passes."""
+    """Return the cost of a chunk that workers make themselves: ten thousand chunks of a hundred rows, in two passes."""
     numbers = da.arange(1_000_000, chunks=100, dtype=np.float32)[:, None]
     tiny = numbers * da.ones((1, 4), dtype=np.float32)
     seconds = best_of(lambda: Compressor(100, populate="leaf", random_state=0).fit(tiny), runs).seconds
@@ -92,7 +92,7 @@ def chunk_seconds(runs: int) -> float:
 
 
 def task_seconds(runs: int) -> float:
-    """Return what a task costs: a thousand chunks that workers hold, and next to nothing to do."""
+    """Return the cost of a task: a thousand chunks that workers hold, with next to nothing to do."""
     tiny = held(da.ones((1_000, 4), chunks=(1, 4), dtype=np.float32))
     source = as_source(tiny)
     return (
@@ -186,7 +186,7 @@ def traffic_section(report: Report, traffic: list[tuple[int, int, str, int, int]
 def estimate_section(
     report: Report, n_rows: int, seconds: dict[str, dict[str, float]], per_task: float
 ) -> None:
-    """Say what 10^9 rows on 100 workers would take, from what was measured here."""
+    """Estimate what 10^9 rows on 100 workers would take, from these measurements."""
     whole, part = seconds["Dask, rows from a file"], seconds["Dask, an eighth of the file"]
     two_passes = [taken["divide"] + taken["compress"] for taken in (part, whole)]
     slope = (two_passes[1] - two_passes[0]) / (n_rows - n_rows // 8)

@@ -22,7 +22,7 @@ ROWS_AT_A_TIME = 50_000
 
 
 def write(path: Path, n_rows: int) -> np.ndarray:
-    """Write rows around random directions, a row group at a time, and return the group of each."""
+    """Write rows around random directions, one row group at a time, and return the group of each row."""
     draw = np.random.default_rng(0)
     directions = draw.normal(size=(N_GROUPS, WIDTH))
     groups = draw.integers(0, N_GROUPS, n_rows)
@@ -39,7 +39,7 @@ def write(path: Path, n_rows: int) -> np.ndarray:
 
 
 def fit(path: str) -> tuple[float, np.ndarray, int]:
-    """Return seconds, labels and the peak of memory of a process that does nothing but fit and predict."""
+    """Return the seconds, the labels and the peak of memory of a process that only fits and predicts."""
     since = time.perf_counter()
 
     def labels() -> np.ndarray:

@@ -28,7 +28,7 @@ STREAMED_ROWS = 32_000_000
 
 
 def make_rank_on_card(n_rows: int, width: int, rank: int) -> cp.ndarray:
-    """Rows near a plane, as `dc2.datasets.make_rank` draws them, but on the card."""
+    """Return rows near a plane, like those of `dc2.datasets.make_rank`, but on the card."""
     rng = cp.random.default_rng(0)
     basis = rng.standard_normal((rank, width), dtype=np.float32)
     X = cp.empty((n_rows, width), np.float32)
@@ -41,7 +41,7 @@ def make_rank_on_card(n_rows: int, width: int, rank: int) -> cp.ndarray:
 
 
 def best(work: Callable[[], Any], runs: int = RUNS) -> float:
-    """Return the seconds of the fastest of some runs, after one to warm up."""
+    """Return the seconds of the fastest of several runs, after one to warm up."""
     work()
     seconds = []
     for _ in range(runs):
@@ -54,7 +54,7 @@ def best(work: Callable[[], Any], runs: int = RUNS) -> float:
 
 
 def one_pass(X: cp.ndarray, compressor: Compressor) -> float:
-    """Return the seconds of routing and adding up alone, the tree being grown and on the card."""
+    """Return the seconds of routing and adding up alone, with a tree that is already on the card."""
     router, (n_rows, width) = compressor.router_, X.shape
     sums = Sums.zeros(*router.centres.shape)
     out = SumsOut(grids(np.full(width, 8.0), float(n_rows)), sums.counts, sums.totals)

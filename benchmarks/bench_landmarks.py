@@ -37,7 +37,7 @@ def kmeans_centres(problem: Problem, count: int) -> np.ndarray:
 
 
 def pivoted_cholesky(problem: Problem, count: int) -> np.ndarray:
-    """Randomly pivoted Cholesky: rows are drawn in proportion to what the kernel of those before leaves unexplained."""
+    """Randomly pivoted Cholesky: draws rows in proportion to what earlier ones leave unexplained of the kernel."""
     rng = np.random.default_rng(1)
     X = problem.X
     factor = np.zeros((len(X), count), np.float32)
@@ -127,7 +127,7 @@ def measure(problem: Problem, counts: list[int], n_exact: int) -> list[list[str]
 
 
 def cost_by_rows(sizes: list[int], counts: list[int]) -> str:
-    """Return what K-means and signatures cost as rows grow, on the first set, and the ratio."""
+    """Return the cost of K-means and of signatures as rows grow, on the first set, and the ratio."""
     problem = problems(sizes[-1], 1000)[0]
     head = ["rows", "count", "k-means, CPU s", "signatures, nearest, CPU s", "ratio"]
     rows = []
@@ -165,7 +165,7 @@ def main() -> None:
             f"**{problem.name}** ({len(problem.X):,} x {problem.X.shape[1]}, gamma {problem.gamma})",
             table(head, measure(problem, counts, n_exact)),
         ]
-        if options.write:  # after each set, so that a run that is cut short leaves what it has measured
+        if options.write:  # after each set: a run that is cut short keeps what it has measured
             write_page("landmarks", TITLE, text, by, " --write")
     sizes, cost_counts = (
         ([5_000, 10_000], [200]) if options.quick else ([20_000, 60_000, 200_000], [500, 1000])

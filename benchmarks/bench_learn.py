@@ -1,4 +1,4 @@
-"""DC2 against the full estimator, and against as many random rows: what is lost, what is gained, how many signatures.
+"""DC2 against the full estimator, and against as many random rows: losses, gains, and how many signatures to take.
 
 Run ``python benchmarks/bench_learn.py [--quick] [--write]``; --write puts the table and the plot into docs/measured/.
 """
@@ -53,7 +53,7 @@ def against_full(problem: Problem, sizes: list[int], most_full: int, counts: lis
 
 
 def gentler(problem: Problem, rows_per_signature: float) -> Any:
-    """Return the estimator as regular on weighted signatures as it would be on signatures that count one each."""
+    """Return the estimator with regularisation as strong on weighted signatures as on ones that count one each."""
     estimator = estimator_for(problem)
     if problem.classes:
         return estimator.set_params(C=estimator.C / rows_per_signature)

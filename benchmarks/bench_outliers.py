@@ -50,7 +50,7 @@ def blobs() -> Rows:
 
 
 def standard_table(load: Callable[..., Any]) -> Rows:
-    """Return the rows of a table, standardised, and one for every twenty with each column from another row."""
+    """Return the standardised rows of a table and, for every twenty, one outlier made of columns of different rows."""
     X = StandardScaler().fit_transform(load(return_X_y=True)[0])
     rng = np.random.default_rng(0)
     drawn = rng.integers(len(X), size=(len(X) // 20, X.shape[1]))
@@ -79,14 +79,14 @@ DATA: dict[str, Callable[[], Rows]] = {
 
 
 def scored(find: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what is found, and the processor seconds of all threads."""
+    """Return the result, and the processor seconds of all threads."""
     start = time.process_time()
     return find(), time.process_time() - start
 
 
 def measured(X: NDArray[np.float32], strays: NDArray[np.intp]) -> list[str]:
     own, own_seconds = scored(lambda: DC2Clustering(random_state=0).fit(X).outlier_scores_)
-    # The search for neighbours is nearly all that LocalOutlierFactor does; their distances are kept there.
+    # LocalOutlierFactor does little more than search for neighbours, and keeps their distances.
     factor, factor_seconds = scored(lambda: LocalOutlierFactor(NEIGHBOURS).fit(X))
     forest, forest_seconds = scored(lambda: -IsolationForest(random_state=0).fit(X).score_samples(X))
     found = [

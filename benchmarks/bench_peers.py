@@ -88,7 +88,7 @@ def measured(method: str, name: str, n: int) -> tuple[float, int, float]:
     X, y = make(n)
     cluster = METHODS[method]
     few = np.random.default_rng(0).permutation(len(X))[:WARM_UP_ROWS]
-    cluster(X[few], k)  # imports and other things that happen once
+    cluster(X[few], k)  # imports and other one-time work
 
     def timed() -> tuple[float, np.ndarray]:
         start = time.perf_counter()
@@ -119,7 +119,7 @@ def compare(name: str, sizes: list[int]) -> dict[str, dict[int, tuple[float, int
 
 
 def rows_of(found: dict[str, dict[int, Any]], sizes: list[int]) -> list[list[str]]:
-    """Lay the results out: a method a row, a size a column."""
+    """Lay the results out: one row per method, one column per size."""
     rows = []
     for method, by_size in found.items():
         cells = []

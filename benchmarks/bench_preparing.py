@@ -1,7 +1,7 @@
 """What preparing a table of mixed columns costs beside reading it, into docs/measured/preparing.md.
 
-Run as ``python benchmarks/bench_preparing.py [--rows 300000]``. Seconds are processor time, the best of some runs, so
-that a busy machine counts less.
+Run as ``python benchmarks/bench_preparing.py [--rows 300000]``. Seconds are processor time, the best of several runs,
+which depends less on other work on the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUNS = 5
 
 
 def cost_of(path: Path) -> list[str]:
-    """Return the seconds of reading a file, of preparing what was read, and of deciding how."""
+    """Return the seconds of reading a file, of preparing its rows, and of deciding how."""
     opened = as_table(path)
     assert opened is not None
 

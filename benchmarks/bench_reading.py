@@ -1,6 +1,6 @@
 """What it costs to read a model of 100,000 signatures, and what stability costs beside conquering.
 
-Writes docs/measured/reading.md. Takes a few minutes; seconds are processor time, so that a busy machine counts less.
+Writes docs/measured/reading.md. Takes a few minutes; seconds are processor time, which depends less on other work.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fit_and_save(path: str) -> None:
 
 
 def read(what: str, path: str) -> tuple[float, float, int]:
-    """Return seconds of the reading and of loading before it, and the most memory that both took."""
+    """Return the seconds of reading, the seconds of loading before it, and the peak of memory of both."""
     folder = Path(path).parent
 
     def plots(model: DC2Clustering) -> None:
@@ -75,7 +75,7 @@ def read(what: str, path: str) -> tuple[float, float, int]:
 
 
 def stability_beside_conquering(n_nodes: int, X: NDArray[np.float32]) -> tuple[float, float]:
-    """Return the seconds of conquering without a given number, and of ten resamplings, one thread, best of two."""
+    """Return the seconds of conquering with the number not given, and of ten resamples; one thread, best of two."""
     model = DC2Clustering(n_signatures=n_nodes, n_jobs=1, random_state=0).fit(X)
     record, plan = model._record, model._plan()
     *_, seeds = fit._spawned(SeedSequence(**record.seed))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ from dc2 import Compressor, DC2Clustering
 from dc2.datasets import make_rank
 from dc2.errors import ClustersDoNotShowWarning
 
+CONQUER = {1000: 0.1, 10_000: 1.5, 100_000: 20.0}  # seconds to reach
 SMALL = {1000: (0.05, 0.15), 10_000: (0.3, 2.0), 100_000: (0.5, 1.0)}  # seconds to reach, k given and not
 
 
@@ -95,6 +98,54 @@ def _nearest_against_leaf(X: np.ndarray, most: float, report: Report) -> None:
     )
 
 
+def conquering(report: Report) -> None:
+    """Time conquering alone, k not given, and clustering anew with another number of clusters."""
+    rows = []
+    n = 20_000 if report.quick else 400_000
+    X = make_blobs(n, n_features=5, centers=5, cluster_std=2.0, random_state=0)[0].astype(np.float32)
+    for m, most in CONQUER.items():
+        if m > n // 2:
+            continue
+        fit = DC2Clustering(n_signatures=m, random_state=0).fit(X)
+        seconds = fit.stage_seconds_["conquer"]
+        anew = _seconds(lambda fit=fit: copy.deepcopy(fit).recluster(n_clusters=7), 2)
+        anew -= _seconds(lambda fit=fit: copy.deepcopy(fit), 2)
+        rows.append([f"{m:,}", f"{seconds:.3f}", f"{anew:.3f}", f"{anew / seconds:.2f}"])
+        report.goal(
+            f"conquer {m:,} signatures, k not given", f"<= {most} s", f"{seconds:.3f} s", seconds <= most
+        )
+        report.goal(
+            f"recluster(n_clusters=7) of {m:,} signatures, against conquer", "<= 0.1x", ratio(anew / seconds),
+            anew <= seconds / 10,
+        )  # fmt: skip
+    report.table(
+        "Conquering, seconds", ["signatures", "conquer", "recluster(n_clusters=7)", "against conquer"], rows
+    )
+
+
+def images(report: Report) -> None:
+    """Time compressing MNIST beside faiss's exact assignment of its rows to the same signatures."""
+    if not os.environ.get("DC2_DATA") or report.quick:
+        return
+    import faiss
+    from public_data import load_mnist
+
+    X = load_mnist(download=False).data.astype(np.float32)
+    fit = best_of(lambda: Compressor(4000, random_state=0).fit(X), 3)
+    index = faiss.IndexFlatL2(X.shape[1])
+    index.add(fit.result.signatures_.points)
+    exact = best_of(lambda: index.search(X, 1), 3)
+    found = np.mean(exact.result[1][:, 0] == fit.result.labels_)
+    report.goal(
+        "compress MNIST to 4000, against faiss's exact assignment", "<= 0.8x", ratio(fit.seconds / exact.seconds),
+        fit.seconds <= 0.8 * exact.seconds,
+    )  # fmt: skip
+    report.say(
+        f"MNIST to 4000 signatures: {fit.seconds:.2f} s from rows to labels; faiss takes {exact.seconds:.2f} s to find "
+        f"the exact nearest of them for all rows, which {100 * found:.0f}% of our rows have."
+    )
+
+
 def first_import(report: Report) -> None:
     """Time what a user waits for first."""
     seconds = python_seconds("from dc2 import DC2Clustering") - python_seconds("pass")
@@ -113,6 +164,8 @@ def main() -> None:
     warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # rank-4 rows have no clusters
     report = Report("speed", "DC2Clustering by the clock")
     small_fits(report)
+    conquering(report)
+    images(report)
     first_import(report)
     X = make_rank(200_000 if report.quick else 8_000_000)
     large_fits(X, report)

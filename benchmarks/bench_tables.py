@@ -1,7 +1,7 @@
-"""Tables of mixed columns: DC2Clustering as it comes beside K-means and k-prototypes, into docs/measured/tables.md.
+"""Tables of mixed columns: DC2Clustering with defaults, K-means and k-prototypes, into docs/measured/tables.md.
 
 Run as ``python benchmarks/bench_tables.py [--rows 300000] [--sample 20000]``. The folder of public data is DC2_DATA;
-what is not there, or not installed, is skipped with the reason.
+missing data and packages that are not installed are skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Case:
         return len(np.unique(self.truth))
 
     def sampled(self, n_rows: int) -> Case:
-        """Return some of the rows, always the same."""
+        """Return some of the rows, the same ones every time."""
         places = np.sort(np.random.default_rng(0).permutation(len(self.frame))[:n_rows])
         return Case(self.name, self.frame.iloc[places].reset_index(drop=True), self.truth[places])
 
 
 def public_case(name: str, file: str, n_columns: int) -> Case:
-    """Return a public table as its file has it: comma-separated, without names, the label last."""
+    """Return a public table as it is in its file: comma-separated, without names, with the label last."""
     path = Path(os.environ.get("DC2_DATA", "")) / file
     if not path.is_file():
         raise Skipped(f"{file} is not in the folder that DC2_DATA names")
@@ -85,7 +85,7 @@ def by_dc2(case: Case) -> Any:
 
 
 def by_one_hot(case: Case) -> Any:
-    """K-means on imputed and standardised numbers, and on one-hot columns without those of many levels."""
+    """K-means on imputed and standardised numbers and one-hot columns; columns with many levels are left out."""
     columns = make_column_transformer(
         (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), NUMBERS),
         (make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler()), few_levels(case.frame)),

@@ -23,7 +23,7 @@ ROWS_AT_A_TIME = 50_000
 
 
 def texts(n_rows: int) -> tuple[sp.csr_array, np.ndarray]:
-    """Return counts of words, made piece by piece, so that the rows are what takes memory; and the topic of each."""
+    """Return counts of words, and the topic of each text; made piece by piece, to save memory."""
     draw = np.random.default_rng(0)
     topic = draw.integers(0, N_TOPICS, n_rows)
     pieces = []
@@ -40,7 +40,7 @@ def texts(n_rows: int) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def fit(n_rows: int, components: int | None) -> tuple[float, float, int, int]:
-    """Return seconds, agreement, the peak of memory and that beyond the rows; by TruncatedSVD first where asked for."""
+    """Return seconds, agreement, and the peak of memory with and without the rows; after TruncatedSVD if asked for."""
     warnings.simplefilter("ignore")
     X, topic = texts(n_rows)
     since = time.perf_counter()

@@ -1,7 +1,7 @@
 """Wide rows that lie in columns: fits of Fortran order and of frames beside C order, into docs/measured/wide.md.
 
-Run as ``python benchmarks/bench_wide.py [--rows 60000] [--runs 5]``. Kinds take turns, seconds are processor time and
-the best run of each counts, so that a busy machine counts less.
+Run as ``python benchmarks/bench_wide.py [--rows 60000] [--runs 5]``. Kinds take turns, seconds are processor time, and
+the best run of each counts: this depends less on other work on the machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows_in_groups(n_rows: int) -> np.ndarray:
 
 
 def kinds_of(X: np.ndarray) -> dict[str, Any]:
-    """Return the same rows as people have them."""
+    """Return the same rows in the forms that people have."""
     columns = {f"x{number}": np.ascontiguousarray(column) for number, column in enumerate(X.T)}
     return {
         "C order": X,

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine, times, memory in a process of its own, and the page of results."""
+"""What the benchmarks share: the machine, times, memory in a separate process, and the page of results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Memory:
 
     @property
     def beyond(self) -> int:
-        """What the work needed beyond what was there before."""
+        """What the work needed in addition."""
         return self.peak - self.before
 
 
@@ -86,7 +86,7 @@ def best_of(function: Callable[[], Any], runs: int = 3) -> Timing:
 
 
 def with_memory(function: Callable[[], Any]) -> tuple[Any, Memory]:
-    """Return a result and the memory it took to make, as the kernel saw it (Linux only)."""
+    """Return a result and the memory that making it took, as seen by the kernel (Linux only)."""
     with open(PEAK_RESET, "w") as reset:
         reset.write("5")
     before = _status_bytes("VmRSS")
@@ -100,7 +100,7 @@ def _status_bytes(field: str) -> int:
 
 
 class DidNotFinish(Exception):
-    """A process that ran out of time or memory; the message says of which."""
+    """A process ran out of time or memory; the message says which."""
 
 
 def in_new_process(
@@ -109,7 +109,7 @@ def in_new_process(
     time_limit: float | None = None,
     memory_limit: int | None = None,
 ) -> Any:
-    """Call a function in a fresh Python process, so that its memory is its own; raise DidNotFinish past a limit."""
+    """Call a function in a fresh Python process, to measure its memory alone; raise DidNotFinish beyond a limit."""
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
     child = pool.submit(_limited, memory_limit, function, *arguments)
     processes = list(pool._processes.values())
@@ -174,12 +174,12 @@ def _core() -> str:
 class Report:
     """Collects what a benchmark finds, prints it, and writes it to the benchmark's page as it comes.
 
-    A run that is stopped half-way so leaves what it found, with a word that it is not all.
+    So a run that is stopped half-way leaves what it found, and says that it is incomplete.
 
     Parameters
     ----------
     name : str
-        That of the benchmark, ``bench_NAME.py``, and of its page, ``docs/measured/NAME.md``.
+        The name of the benchmark, ``bench_NAME.py``, and of its page, ``docs/measured/NAME.md``.
     title : str
         The heading of the page.
     """
@@ -205,10 +205,16 @@ class Report:
         self.say(f"**{title}**\n\n{table(head, rows)}")
 
     def goal(self, what: str, reach: str, measured: str, met: bool) -> None:
-        """Add a number that was to be reached."""
+        """Add a goal, and whether it was reached."""
         self.goals.append(Goal(what, reach, measured, bool(met)))
         print(" | ".join(self.goals[-1].row()), flush=True)
         self._put(finished=False)
+
+    def memory_goal(self, what: str, X_bytes: int, beyond: int) -> None:
+        """Add the goal that work needs little memory besides X."""
+        allowed = 0.1 * X_bytes + 400 * MB
+        measured = f"{megabytes(beyond)} of {megabytes(allowed)}"
+        self.goal(f"memory beyond X, {what}", "<= 10% of X + 400 MB", measured, beyond <= allowed)
 
     def write(self) -> None:
         """Write the whole page, unless the run was a quick one."""

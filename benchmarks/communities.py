@@ -1,7 +1,7 @@
-"""How good communities are with the number of clusters given and not: a line for each set, means for each kind.
+"""How good communities are, with the number of clusters given and not given: a line for each set, means for each kind.
 
-Run ``python benchmarks/communities.py [--kind KIND] [--seed SEED] [--most ROWS]``. Sets are dealt to two halves by
-turns: rules that are tuned on one can be judged on the other.
+Run ``python benchmarks/communities.py [--kind KIND] [--seed SEED] [--most ROWS]``. Sets are dealt alternately to two
+halves: rules that are tuned on one can be judged on the other.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def nodes(one: Set, X: NDArray[Any]) -> tuple[TieGraph, NDArray[Any], NDArray[np
 
 
 def own_first(near: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Put each row itself first among its nearest, in place of the last where rounding has left it out."""
+    """Put each row first among its own nearest; if rounding has left it out, it replaces the last."""
     own = np.arange(len(near), dtype=np.int32)[:, None]
     lost = (near != own).all(axis=1)
     near[lost, -1] = own[lost, 0]

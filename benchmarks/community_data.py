@@ -30,7 +30,7 @@ Labelled = tuple[NDArray[Any], list[NDArray[Any]]]
 
 @dataclass(frozen=True)
 class Set:
-    """Rows with labellings, of which 0 marks noise; `signatures` of 0 means that rows are the nodes."""
+    """Rows with labellings, in which 0 marks noise; `signatures` of 0 means that rows are the nodes."""
 
     name: str
     kind: str

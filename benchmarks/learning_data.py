@@ -28,7 +28,7 @@ class Problem:
     classes: int  # 0 for regression
 
     def targets(self) -> np.ndarray:
-        """What ridge regression is fitted to: indicators of the classes, or centred numbers."""
+        """The targets of ridge regression: indicators of the classes, or centred numbers."""
         if self.classes:
             return np.eye(self.classes)[self.y] - 1 / self.classes
         return (self.y - self.y.mean())[:, None]
@@ -42,7 +42,7 @@ class Problem:
 
 
 def problems(most_rows: int, n_test: int) -> list[Problem]:
-    """Cover Type and MNIST, where the data folder is known, and a generated regression."""
+    """Cover Type and MNIST, if the data folder is known, and a generated regression."""
     found = []
     if os.environ.get("DC2_DATA"):
         cover, digits = load_covertype(), load_mnist()

@@ -1,8 +1,8 @@
 """How good the clusters are, beside what people use today, on eight kinds of data.
 
-Run ``python benchmarks/quality.py``, or a piece of it, such as ``--sets moons iris --methods KMeans Leiden --seeds 0
-1``. What is measured goes to results/quality.jsonl line by line and is not measured again; docs/measured/quality.md
-is rebuilt from that file after each run, and by ``--tables-only`` without one.
+Run ``python benchmarks/quality.py``, or a part of it, such as ``--sets moons iris --methods KMeans Leiden --seeds 0
+1``. Results go to results/quality.jsonl line by line and are not measured again; docs/measured/quality.md is rebuilt
+from that file after each run, and by ``--tables-only`` without one.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def run_case(
     chosen = [
         method
         for method in chosen
-        if (method.finds_k or case.kind != "none")  # to be told k=1 is no task
-        and (seed == 0 or case.drawn or method.random)  # else it would be the same again
+        if (method.finds_k or case.kind != "none")  # with k=1 given there is nothing to do
+        and (seed == 0 or case.drawn or method.random)  # otherwise it would only repeat
         and (again or not store.knows(set=case.name, seed=seed, method=method.name, labelling=0))
     ]
     if not chosen:
@@ -86,7 +86,7 @@ def run_case(
             row | {"labelling": number, "k": n_classes(y)} | result
             for number, y, result in _results(method, X, labellings, seed)
         ]
-        store.add(sorted(measured, key=lambda one: -one["labelling"]))  # the first says that all are there
+        store.add(sorted(measured, key=lambda one: -one["labelling"]))  # if the first is there, all are
         best = max(one.get("ari", -1.0) for one in measured)
         seconds = measured[0].get("seconds", 0.0)
         print(f"{case.name:22s} seed {seed} {method.name:25s} ARI {best:6.3f} {seconds:7.2f} s", flush=True)
@@ -95,7 +95,7 @@ def run_case(
 def _results(
     method: Method, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int
 ) -> list[tuple[int, NDArray[Any], dict[str, Any]]]:
-    """Return the scores by each labelling; methods that are told a number of clusters run once for each number."""
+    """Return the scores for each labelling; methods that need the number of clusters run once for each number."""
     outcomes: dict[int, Any] = {}
     results = []
     for number, y in enumerate(labellings):
@@ -119,7 +119,7 @@ _warm: set[tuple[str, str]] = set()
 
 def _run(method: Method, X: NDArray[Any], k: int, seed: int) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # peers warn of graphs in pieces and of steps that ran out
+        warnings.simplefilter("ignore")  # other methods warn of disconnected graphs and of too few steps
         if method.compiled and (method.name, X.dtype.str) not in _warm:
             some = np.random.default_rng(0).permutation(len(X))[:2000]
             with contextlib.suppress(Exception):
@@ -127,7 +127,7 @@ def _run(method: Method, X: NDArray[Any], k: int, seed: int) -> Any:
             _warm.add((method.name, X.dtype.str))
         try:
             return method.run(X, k, seed)
-        except Exception as error:  # one that cannot take some data is no reason to leave out all others
+        except Exception as error:  # if one method fails on some data, the others still run
             return error
 
 

@@ -54,7 +54,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every set that can be had here."""
+    """Every set available here."""
     if os.environ.get("DC2_DATA"):
         yield from _batteries()
         yield from _public_tables()
@@ -164,7 +164,7 @@ def _embeddings() -> Iterator[Case]:
 
 
 def unit_vectors(n: int, width: int, seed: int) -> tuple[NDArray[Any], Labellings]:
-    """Return 40 clusters of unequal sizes around random directions, and one row in twenty in no direction."""
+    """Return 40 clusters of unequal sizes around random directions, with one row in twenty as noise."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(40, width)).astype(np.float32)
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)

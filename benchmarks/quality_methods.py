@@ -1,4 +1,4 @@
-"""The clusterers compared: ours, those that are told the number of clusters, and those that find it themselves."""
+"""The clusterers compared: ours, those that need the number of clusters, and those that find it themselves."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Method:
     ----------
     name : str
     run : callable
-        From rows, a number of clusters and a seed to labels.
+        Gives labels from rows, a number of clusters and a seed.
     left_out : callable
-        Why it is not run on so many rows and columns; None where it is.
+        Says why it is not run on so many rows and columns, or None if it is.
     finds_k : bool
-        Whether it is not told the number of clusters.
+        Whether it finds the number of clusters itself.
     random : bool
         Whether its answer depends on the seed.
     compiled : bool
-        Whether it is compiled when it first runs, which is not timed.
+        Whether it is compiled on its first run, which is not timed.
     """
 
     name: str
@@ -147,7 +147,7 @@ def _finding() -> list[Method]:
 
 
 def timed(labels: Callable[[NDArray[Any], int, int], NDArray[Any]]) -> Run:
-    """Take labels by the clock."""
+    """Return labels, and the seconds they took."""
 
     def run(X: NDArray[Any], k: int, seed: int) -> Outcome:
         start = time.perf_counter()
@@ -158,12 +158,12 @@ def timed(labels: Callable[[NDArray[Any], int, int], NDArray[Any]]) -> Run:
 
 
 def fits(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
-    """Fit a model and take its labels, by the clock."""
+    """Fit a model and return its labels, and the seconds this took."""
     return timed(lambda X, k, seed: make(X, k, seed).fit_predict(X))
 
 
 def scaled(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
-    """Fit to rows whose columns have a spread of 1 on average: peers with a length among their settings need it."""
+    """Fit to rows scaled to a mean spread of 1: methods with a length among their settings need it."""
     run = fits(make)
 
     def run_scaled(X: NDArray[Any], k: int, seed: int) -> Outcome:
@@ -174,7 +174,7 @@ def scaled(make: Callable[[NDArray[Any], int, int], Any]) -> Run:
 
 
 def oracle(X: NDArray[Any], k: int, seed: int) -> Outcome:
-    """The defaults at every bandwidth: what a perfect choice by true labels would have."""
+    """The defaults at every bandwidth: the best is what a perfect choice by true labels would give."""
     start = time.perf_counter()
     model = RPFCluster(k, random_state=seed).fit(X)
     labels = [model.labels_, *(model.recluster(bandwidth=b).labels_ for b in ORACLE_BANDWIDTHS)]
@@ -210,7 +210,7 @@ def fast_hdbscan(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
 
 
 def umap_hdbscan(X: NDArray[Any], k: int, seed: int) -> NDArray[Any]:
-    """HDBSCAN, in its fast form, of what UMAP makes of the rows: two columns, fifteen neighbours."""
+    """The fast HDBSCAN on UMAP's two columns, with fifteen neighbours."""
     from umap import UMAP
 
     return fast_hdbscan(UMAP(random_state=seed).fit_transform(X).astype(np.float64), k, seed)

@@ -50,7 +50,7 @@ def _provenance(results: pd.DataFrame) -> str:
 
 
 def _best_labelling(results: pd.DataFrame) -> pd.DataFrame:
-    """Each method's best labelling of each set and seed: more than one answer is right."""
+    """Each method's score for the labelling it fits best, by set and seed: more than one answer is right."""
     ran = results[results["ari"].notna()]
     return ran.loc[ran.groupby(["set", "seed", "method"], sort=False)["ari"].idxmax()]
 
@@ -83,7 +83,7 @@ def _by_set(
     share: Callable[[pd.DataFrame], float] | None = None,
     digits: int = 3,
 ) -> str:
-    """A row for each method, a column for each set and one for their mean; the best is bold if it is a score."""
+    """One row per method, one column per set and one for their mean; the best score is bold."""
     names = list(dict.fromkeys(part["set"]))
     values = pd.DataFrame(
         {
@@ -190,7 +190,7 @@ def _plot(best: pd.DataFrame, path: Path) -> None:
         part = best[(best["kind"] == kind) & ~best["method"].isin(NOT_DRAWN)]
         for method, own in part.groupby("method", sort=False):
             if own["set"].nunique() < part["set"].nunique():
-                continue  # a mean over other sets does not compare
+                continue  # means over different sets cannot be compared
             seconds = float(np.exp(np.log(own["seconds"].clip(lower=SHORTEST)).mean()))
             quality = float(own.groupby("set")["ari"].mean().mean())
             ours = str(method).startswith(OURS)

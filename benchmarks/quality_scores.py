@@ -1,4 +1,4 @@
-"""Scores of labels, twice where a method leaves noise: as a cluster of its own, and of clustered rows only."""
+"""Scores of labels; if a method leaves noise, once with noise as a cluster and once on clustered rows only."""
 
 from __future__ import annotations
 

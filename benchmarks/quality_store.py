@@ -1,4 +1,4 @@
-"""Measured scores as lines of JSON, added as they come, so that a run goes on where it was broken off."""
+"""Measured scores as lines of JSON, added one by one: a run continues where it was broken off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY = ("set", "seed", "method", "labelling")
 
 
 class Store:
-    """A file of rows; of several with the same key the last counts."""
+    """A file of rows; among several with the same key, the last counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,6 +1,6 @@
-"""The table of which method when, each line with the figures that it rests on, taken from the measured pages.
+"""The table of which method to use when; each line has its figures, taken from the measured pages.
 
-Run as ``python benchmarks/which_method.py`` after a benchmark was run anew. It measures nothing itself.
+Run as ``python benchmarks/which_method.py`` after a benchmark was run again. It measures nothing itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BLOBS, UNIT = "Many or uneven blobs", "Unit vectors: 40 clusters and 5% noise"
 
 @dataclass(frozen=True)
 class Figure:
-    """One cell of a measured page: the table after some words, the line that begins so, the column that begins so."""
+    """One cell of a measured page, found by words before its table and by the beginnings of its row and column."""
 
     page: str
     after: tuple[str, ...]  # words that come one after the other before the table

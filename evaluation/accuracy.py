@@ -1,4 +1,4 @@
-"""Experiments 2 and 3: accuracy and time of K-means, RASP, KASP, rpfCluster+ and what dc2 has besides."""
+"""Experiments 2 and 3: accuracy and time of K-means, RASP, KASP, rpfCluster+ and dc2's own methods."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _model(variant: str, data: DataSet, seed: int, settings: Settings) -> Any:
 def _search(
     fitted: Fitted, data: DataSet, settings: Settings
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the rows that true labels select, and those of all bandwidths."""
+    """Return the results at the bandwidths that true labels select, and at all bandwidths."""
     with stopwatch() as watch:
         points = sweep_fit(fitted, data, settings)
     determined = [point for point in points if not point.degenerate]

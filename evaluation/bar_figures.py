@@ -31,7 +31,7 @@ def distortion(rows: list[Row]) -> Any:
 
 
 def accuracy(selection: str) -> Callable[[list[Row]], Any]:
-    """Return what draws the accuracy of all methods, their bandwidths selected so."""
+    """Return a function that draws the accuracy of all methods, with bandwidths selected in a given way."""
     methods = ["K-means", *SWEPT, *(OURS if selection == "no labels" else [])]
 
     def draw(rows: list[Row]) -> Any:
@@ -70,7 +70,7 @@ def time(rows: list[Row]) -> Any:
 
 
 def by_scheme(column: str, selection: str, label: str) -> Callable[[list[Row]], Any]:
-    """Return what draws a column by scheme and number of partitions."""
+    """Return a function that draws a column by scheme and number of partitions."""
 
     def draw(rows: list[Row]) -> Any:
         summary = Summary(rows)

@@ -10,7 +10,7 @@ from evaluation.summary import Summary, numbers, pick
 
 __all__ = ["Cell", "bandwidths", "count", "degenerate", "grid", "mean", "median", "number", "percent", "runs"]
 
-# From a summary and what is wanted of it to a text.
+# Gives the text of a cell from a summary and the row's selection.
 Cell: TypeAlias = Callable[[Summary, dict[str, Any]], str]
 
 
@@ -67,7 +67,7 @@ def grid(
     named: Mapping[str, str],
     columns: Mapping[str, Cell],
 ) -> list[Part]:
-    """Return a table with a row for each of the wanted lines that there are results for, or nothing.
+    """Return a table with a row for each wanted line that has results, or nothing.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def grid(
     lines : iterable of mapping
         What each row is about, such as ``{"data_set": "usci", "variant": "RASP"}``.
     named : mapping
-        Headings of the columns that say so, by the name of the field.
+        Headings of these fields' columns, by the name of the field.
     columns : mapping
         The other columns by their headings.
     """

@@ -30,7 +30,7 @@ _ON_SLOPES = (
 
 
 def data(store: Store) -> Chapter:
-    """Which data, where from, and what one single cluster scores."""
+    """The data, their origin, and the score of one single cluster."""
     summary = Summary(store.table("accuracy").rows)
     lines = [
         {"data_set": name, "origin": pick(summary.rows, data_set=name)[0]["origin"]}
@@ -258,7 +258,7 @@ def ours(store: Store) -> Chapter:
 
 
 def _chapter(store: Store, title: str, lead: str, parts: list[Part], captions: dict[str, str]) -> Chapter:
-    """Add the figures that were drawn, if the chapter has anything to say."""
+    """Add the figures that were drawn, unless the chapter is empty."""
     paths = {store.folder / "figures" / f"{name}.png": caption for name, caption in captions.items()}
     pictures = [Picture(path, caption) for path, caption in paths.items() if parts and path.exists()]
     return Chapter(title, lead, [*parts, *pictures])

@@ -42,19 +42,19 @@ class Claim:
     text : str
         What the paper says.
     rule : str
-        When we say that it holds.
+        The condition under which we say that it holds.
     measure : callable
-        From the results to a figure for each data set.
+        Gives a figure for each data set from the results.
     form : str
         How a figure is written.
     holds : callable
         Whether a figure agrees with the claim.
     enough : callable
-        Whether so many agreeing figures among all are enough.
+        Whether the number of agreeing figures, among all, is enough.
     on_sensors : bool
         Whether the claim is about the two sensor sets, whose stand-ins prove nothing.
     note : callable, optional
-        From the results to a word of caution.
+        Gives a word of caution from the results.
     """
 
     text: str
@@ -101,7 +101,7 @@ def _sensors_are_genuine(store: Store) -> bool:
 
 
 def _beside_floor(store: Store) -> str:
-    """Say that the accuracies are those of a single cluster, where they are."""
+    """Say so if the accuracies are those of a single cluster."""
     highest = max(measures.above_floor(store).values(), default=NEGLIGIBLE)
     if highest >= NEGLIGIBLE:
         return ""

@@ -59,7 +59,7 @@ def sweep(rows: list[Row]) -> Any:
 
 
 def theorem(perturbation: str) -> Callable[[list[Row]], Any]:
-    """Return what draws the Laplacian's change and the loss over the noise."""
+    """Return a function that draws the change of the Laplacian and the loss over the noise."""
 
     def draw(rows: list[Row]) -> Any:
         drawn = pick(rows, perturbation=perturbation)

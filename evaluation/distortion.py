@@ -1,4 +1,4 @@
-"""Experiment 1: distortion when partitions are made by random sampling, against by random projections."""
+"""Experiment 1: distortion with partitions by random sampling, compared with random projections."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its PNG file and what is to be seen."""
+    """A figure: its PNG file and what it shows."""
 
     path: Path
     caption: str
@@ -82,7 +82,7 @@ def to_markdown(document: Document, figures: str | None) -> str:
 
 
 def to_html(document: Document) -> Html:
-    """Return a document as a page that needs nothing but itself."""
+    """Return a document as a self-contained page."""
     sections = [
         Section(chapter.title, chapter.lead, join(*(_html(part) for part in chapter.parts)))
         for chapter in document.chapters

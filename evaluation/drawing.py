@@ -20,7 +20,7 @@ COLOURS = (
 
 
 def new_figure(n_axes: int = 1) -> tuple[Figure, list[Any]]:
-    """Return a figure with axes two in a row."""
+    """Return a figure with two axes per row."""
     n_columns = min(n_axes, 2)
     n_rows = -(-n_axes // n_columns)
     figure = Figure(figsize=(8.5, 3.6 * n_rows), layout="constrained")
@@ -57,7 +57,7 @@ def bars(
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Write a figure as PNG and SVG; each file appears when it is whole."""
+    """Write a figure as PNG and SVG; each file appears only when it is complete."""
     path.parent.mkdir(exist_ok=True)
     saved = []
     for kind in ("png", "svg"):

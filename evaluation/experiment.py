@@ -34,7 +34,7 @@ class Experiment:
     slow : tuple of str
         Variants that may take longer than all others together.
     seconds : callable or None
-        By the clock, one fit of a slow variant, with the arguments of `work`.
+        Returns the seconds of one fit of a slow variant; takes the arguments of `work`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All figures by name, the table each is drawn from, and what draws it."""
+"""All figures by name, with the table each is drawn from and the function that draws it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIGURES: dict[str, tuple[str, Callable[[list[Row]], Any]]] = {
 
 
 def draw_all(store: Store) -> list[Path]:
-    """Draw every figure that there are results for, into the folder ``figures`` of a store."""
+    """Draw every figure that has results, into the folder ``figures`` of a store."""
     drawn = []
     for name, (table, draw) in FIGURES.items():
         figure = draw(store.table(table).rows)

@@ -1,4 +1,4 @@
-"""A clusterer fitted by the clock, and its scores."""
+"""A fitted clusterer, the time of its fit, and its scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fitted:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What a row of results says of the fit."""
+        """What a row of results says about the fit."""
         return {
             "seconds": self.seconds,
             "n_clusters": self.model.n_clusters_,
@@ -40,7 +40,7 @@ class Fitted:
         return count_classes(y, signature_of_rows(self.model), len(self.model.signatures_))
 
     def scores(self, data: DataSet) -> dict[str, float | None]:
-        """Score the clusters that the fit found; empty where classes mean nothing."""
+        """Score the clusters that the fit found; empty if classes mean nothing."""
         if data.scored_y is None:
             return {}
         counts = self.class_counts(data.scored_y)
@@ -48,7 +48,7 @@ class Fitted:
 
 
 def fit(model: Any, data: DataSet) -> Fitted:
-    """Fit a clusterer to the rows and label them, by the clock."""
+    """Fit a clusterer to the rows and label them, and measure the time."""
     with warnings.catch_warnings(), stopwatch() as watch:
         warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # what the scores say anyway
         model.fit(data.X).labels_  # noqa: B018 - labels are computed when first asked for

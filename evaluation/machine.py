@@ -14,7 +14,7 @@ __all__ = ["machine"]
 
 @cache
 def machine(n_jobs: int | None = None) -> str:
-    """Return the processor, the cores used of those there are, the system and Python.
+    """Return the processor, the cores used and available, the system and Python.
 
     Examples
     --------

@@ -33,9 +33,9 @@ __all__ = [
 Measure = Callable[[Store], dict[str, float]]
 
 SENSORS = ("ht_sensor", "gas_sensor")
-SMALL_NOISE = 0.1  # of the data's own standard deviation: where the theorem speaks
+SMALL_NOISE = 0.1  # of the data's own standard deviation: the theorem is about small noise
 _CLUMPS = ("separated", "overlapping")
-_DEEPEST = 8  # nearly all leaves are at least so deep; beyond, a few deep ones decide
+_DEEPEST = 8  # nearly all leaves are at least this deep; beyond that, a few deep ones decide
 
 
 def small_noise(rows: Iterable[Row]) -> list[Row]:

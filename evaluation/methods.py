@@ -1,4 +1,4 @@
-"""The methods compared. All that the evaluation asks of dc2's estimators is in this file."""
+"""The methods compared. Everything that the evaluation needs from dc2's estimators is in this file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 Divide = Literal["projection", "sampling"]
 Similarity = Callable[[float], NDArray[np.float64]]
 
-FIXED_BANDWIDTH = 0.05  # beta = 40, the middle of the paper's range; what the fits that are timed use
+FIXED_BANDWIDTH = 0.05  # beta = 40, the middle of the paper's range; used by the fits that are timed
 _PAPER_COMPRESSION: dict[str, Any] = {
     "cut": "median", "sharpen": 0, "sample_size": None, "populate": "leaf"
 }  # fmt: skip
@@ -99,7 +99,7 @@ def paper_rival(name: str, data: DataSet, seed: int, settings: Settings) -> Any:
 
 
 def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
-    """Return the paper's method as dc2 does it by default, but for what the settings make smaller."""
+    """Return the paper's method with dc2's defaults, except for sizes that the settings make smaller."""
     return RPFCluster(
         data.n_clusters,
         n_signatures=settings.n_signatures,
@@ -110,7 +110,7 @@ def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
 
 
 def communities(data: DataSet, seed: int, settings: Settings, *, told: bool) -> DC2Clustering:
-    """Return dc2's main clusterer as a user gets it, the number of clusters told or not."""
+    """Return dc2's main clusterer with its defaults, with the number of clusters given or not."""
     return DC2Clustering(data.n_clusters if told else "auto", n_jobs=settings.n_jobs, random_state=seed)
 
 

@@ -1,4 +1,4 @@
-"""All pieces of work, in the order in which they are done, and those that were left out."""
+"""All pieces of work in order, and those that were left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPERIMENTS = (DISTORTION, ACCURACY, PARTITIONS, THEOREM, RADIUS, OURS)
 
 @dataclass(frozen=True)
 class Piece:
-    """One variant of one experiment with one seed on one data set: what is done as a whole or not at all."""
+    """One variant of one experiment with one seed on one data set: done as a whole or not at all."""
 
     experiment: Experiment
     data_set: str
@@ -33,7 +33,7 @@ class Piece:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it is of those that may take longer than all else together."""
+        """Whether it may take longer than everything else together."""
         return self.variant in self.experiment.slow
 
     def is_done(self, store: Store) -> bool:
@@ -41,7 +41,7 @@ class Piece:
         return store.table(self.experiment.name).holds(self.data_set, self.variant, self.seed)
 
     def seconds_of_others(self, store: Store, column: str) -> float | None:
-        """Return what other seeds of the same took, in a column of seconds; None before the first."""
+        """Return the seconds, from some column, that other seeds of the same took; None before the first."""
         rows = pick(store.table(self.experiment.name).rows, data_set=self.data_set, variant=self.variant)
         found = numbers(rows, column)
         return median(found) if found else None
@@ -60,7 +60,7 @@ def pieces(
 ) -> list[Piece]:
     """Return all pieces: whole seeds one after the other, slow variants when everything else is done.
 
-    A run that ends early then has as many whole seeds as time allowed, and what slow variants lack, others do not.
+    So a run that ends early has as many whole seeds as time allowed, and only slow variants lack some.
     """
     found = [
         Piece(experiment, name, variant, seed)
@@ -75,7 +75,7 @@ def pieces(
 
 
 def missing(store: Store, runs: int) -> Iterator[tuple[str, str, str, str, str]]:
-    """Say what there are no results of: experiment, data set, variant, seeds, and why."""
+    """List what has no results: experiment, data set, variant, seeds, and why."""
     left: dict[tuple[str, str, str], list[int]] = {}
     for piece in pieces(runs):
         if not piece.is_done(store):

@@ -1,4 +1,4 @@
-"""Experiment 5, second part: the radius of tree nodes shrinks with depth, on which the theorem's use rests."""
+"""Experiment 5, second part: the radius of tree nodes shrinks with depth, which the use of the theorem relies on."""
 
 from __future__ import annotations
 

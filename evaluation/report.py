@@ -77,7 +77,7 @@ def _intro(store: Store, settings: Settings) -> list[str]:
 
 
 def _computed_on(rows: list[Row]) -> str:
-    """Say by what, and from when to when: rows hold it, so that a report may be written elsewhere and later."""
+    """Say on what and when results were computed; rows hold this, so a report may be written elsewhere and later."""
     found = dict.fromkeys((row.get("machine", ""), row["versions"]) for row in rows)
     dates = sorted(row["date"] for row in rows if row.get("date"))
     machines = "; and ".join(f"{machine or 'a machine not noted'} ({by})" for machine, by in found)
@@ -92,7 +92,7 @@ def _left_out(store: Store, settings: Settings) -> Chapter:
 
 
 def _load(store: Store) -> str:
-    """Say how busy the machine was: rows hold the processes that wanted a core when their work began."""
+    """Say how busy the machine was: rows hold how many processes wanted a core when their work began."""
     load = Summary(store.table("accuracy").rows).median("load")
     return (
         "its load was not measured" if load is None else f"median load {load:.1f}, of which about 1 is ours"

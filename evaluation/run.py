@@ -26,10 +26,8 @@ __all__ = ["run"]
 Tell = Callable[[str], None]
 Load = Callable[[str], DataSet | None]
 
-FEWEST_TRIED, SHARE_TRIED = (
-    25_000,
-    20,
-)  # a slow fit is tried on a twentieth of the rows, but on so many at least
+# A slow fit is tried on a twentieth of the rows, but on at least 25,000.
+FEWEST_TRIED, SHARE_TRIED = 25_000, 20
 
 
 def run(
@@ -51,13 +49,13 @@ def run(
 ) -> Path:
     """Repeat the paper's evaluation and write results, figures and reports.
 
-    Seed by seed, so that a run that ends early has whole seeds; KASP, the slowest by far, comes last.
+    Seeds run one after the other, so a run that ends early has whole seeds; KASP, by far the slowest, comes last.
 
     Parameters
     ----------
     output : path
-        Folder of the results. What it holds already is not computed again, so a run that was broken off at any moment
-        goes on where it was, with no more lost than the piece at work. A quick and a full run cannot share a folder.
+        Folder of the results. Results that it holds are not computed again: a run that was broken off continues where
+        it was, and loses at most the piece it was working on. A quick and a full run cannot share a folder.
     quick : bool, default=False
         Fewer rows, signatures and trees: a few minutes instead of hours.
     runs : int, optional
@@ -73,10 +71,10 @@ def run(
     skip : collection of str, optional
         Variants to leave out, such as "KASP", which takes hours on the largest set.
     skip_longer : float, optional
-        Leave KASP out where one fit takes more seconds: by an earlier seed, else by a fit to a part of the rows.
+        Leave KASP out if one fit takes more seconds, judged by an earlier seed or by a fit to a part of the rows.
     minutes : float, optional
-        Begin nothing that would end later than so many minutes from now, and write the reports of what is done; 0
-        writes the reports only.
+        Begin nothing that would end later than this many minutes from now, and report what is done; 0 only writes the
+        reports.
     n_jobs : int, optional
         Threads of the methods and processes of a sweep; None takes all cores.
     docs : path, optional
@@ -84,7 +82,7 @@ def run(
     settings : Settings, optional
         All parameters, instead of `quick`.
     tell : callable, default=print
-        Is told of progress, line by line.
+        Called with each line of progress.
 
     Returns
     -------
@@ -138,7 +136,7 @@ def _known(names: Collection[str] | None, parameter: str, known: list[str]) -> l
 
 
 def _loader(settings: Settings, data_home: Folder | None, download: bool, tell: Tell) -> Load:
-    """Return what loads a data set once, and keeps it: every seed comes back to it. None if it is not to be had."""
+    """Return a function that loads a data set once and keeps it for every seed; it gives None if there is none."""
     held: dict[str, DataSet | None] = {}
 
     def loaded(name: str) -> DataSet | None:
@@ -156,7 +154,7 @@ def _loader(settings: Settings, data_home: Folder | None, download: bool, tell: 
 def _expected(
     piece: Piece, data: DataSet, store: Store, settings: Settings, is_limited: bool
 ) -> tuple[float, float]:
-    """Return the seconds that one fit, and the whole piece, will take; 0 before there is a way to tell."""
+    """Return the seconds that one fit, and the whole piece, will take; 0 if nothing is known yet."""
     fit_seconds = piece.seconds_of_others(store, "seconds") or 0.0
     if not fit_seconds and piece.is_slow and is_limited:
         fit_seconds = _estimate(piece, data, store, settings)
@@ -164,7 +162,7 @@ def _expected(
 
 
 def _estimate(piece: Piece, data: DataSet, store: Store, settings: Settings) -> float:
-    """Return the seconds of one fit to all rows, in proportion to those of a fit to some; kept for the next call."""
+    """Estimate the seconds of one fit to all rows from a fit to some; kept for the next call."""
     table = store.table("estimates")
     if not table.holds(piece.data_set, piece.variant, 0):
         assert piece.experiment.seconds is not None
@@ -180,7 +178,7 @@ def _estimate(piece: Piece, data: DataSet, store: Store, settings: Settings) -> 
 
 
 def _do(piece: Piece, data: DataSet, store: Store, settings: Settings) -> float:
-    """Do a piece of work and store its rows, with what they were computed by; return its seconds."""
+    """Do a piece of work and store its rows, with the machine and versions; return its seconds."""
     about = {
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "versions": versions(),

@@ -41,8 +41,8 @@ def score_signatures(class_counts: NDArray[np.float64], labels: NDArray[Any]) ->
 def score(table: NDArray[np.float64]) -> dict[str, float]:
     """Return the scores of a table of classes by clusters.
 
-    Besides accuracy, ARI and NMI, the share of rows in the largest cluster: near 1 it says that the accuracy is
-    that of putting all rows together.
+    They are accuracy, ARI, NMI and the share of rows in the largest cluster; if that is near 1, the accuracy is that of
+    putting all rows together.
     """
     return {
         "accuracy": accuracy_from_table(table),

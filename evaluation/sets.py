@@ -84,7 +84,7 @@ class DataSet:
         return float(sum(np.var(column, dtype=np.float64) for column in self.X.T))
 
     def part(self, n_rows: int) -> DataSet:
-        """Return so many of the rows, drawn at random and the same every time; all if there are not more."""
+        """Return this many rows, drawn at random but the same every time, or all if there are fewer."""
         if len(self.X) <= n_rows:
             return self
         kept = np.sort(np.random.default_rng(0).choice(len(self.X), n_rows, replace=False))
@@ -105,8 +105,8 @@ def load(
 ) -> DataSet:
     """Return a data set by name, cut to the rows that the settings allow.
 
-    The genuine files come first. Where they are not to be had, Poker Hand is regenerated and the sensor sets are
-    simulated; other sets raise `DataNotFoundError`.
+    Genuine files are preferred. Without them, Poker Hand is regenerated and the sensor sets are simulated; other sets
+    raise `DataNotFoundError`.
     """
     if name.startswith("intrinsic_"):
         rows = make_intrinsic(settings.generated_rows, int(name.removeprefix("intrinsic_")))

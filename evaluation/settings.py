@@ -20,13 +20,13 @@ class Settings:
     runs : int
         Seeds 0, 1, ... of each experiment. The paper has 100.
     n_signatures, n_trees, forest_leaf_size
-        Of DC² and of the forest over signatures.
+        Parameters of DC² and of the forest over signatures.
     betas : tuple of float
         Bandwidths of the rpf-kernel, for counts of 800 trees.
     sigmas : tuple of float
         Bandwidths of the Gaussian kernel.
     max_rows : int or None
-        A data set with more rows is cut to so many, drawn at random.
+        A data set with more rows is cut to this many, drawn at random.
     generated_rows : int
         Rows of generated data of known intrinsic dimension.
     theorem_points : int
@@ -57,7 +57,7 @@ class Settings:
 
 FULL = Settings()
 
-# Rows a little above the 20,000 from which on KASP works in two stages, as it does on the full sets.
+# Slightly more than 20,000 rows: from there on KASP works in two stages, as it does on the full sets.
 QUICK = Settings(
     runs=1, n_signatures=300, n_trees=200, max_rows=25_000, generated_rows=20_000, theorem_points=400
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Results as tidy CSV files that are whole at any moment, so that an interrupted run can go on."""
+"""Results as tidy CSV files that are complete at any moment, so an interrupted run can go on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["KEY", "Row", "Store", "Table", "versions"]
 
 Row: TypeAlias = dict[str, str]
 
-# What a piece of work is known by; all rows with one key were computed together.
+# The key of a piece of work; all rows with the same key were computed together.
 KEY = ("data_set", "variant", "seed")
 
 
@@ -51,7 +51,7 @@ class Table:
         return (data_set, variant, str(seed)) in self._keys
 
     def put(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add the rows of a piece of work, in place of older ones of the same, and write the file anew."""
+        """Add the rows of a piece of work, replacing older ones, and write the file."""
         new = [{name: _text(value) for name, value in row.items()} for row in rows]
         keys = {_key(row) for row in new}
         self.rows = [row for row in self.rows if _key(row) not in keys] + new

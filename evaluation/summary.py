@@ -25,7 +25,7 @@ def pick(rows: Iterable[Row], **wanted: object) -> list[Row]:
 
 
 def numbers(rows: Iterable[Row], column: str) -> list[float]:
-    """Return a column as numbers, without what is empty."""
+    """Return a column as numbers, without empty cells."""
     return [float(row[column]) for row in rows if row.get(column)]
 
 
@@ -57,7 +57,7 @@ class Summary:
         self.rows = rows
 
     def sets(self, *, scored: bool = False) -> list[str]:
-        """Return the paper's data sets that there are rows of; if `scored`, those whose scores mean something."""
+        """Return the paper's data sets that have rows; if `scored`, only those whose scores mean something."""
         there = {row["data_set"] for row in self.rows if not (scored and row["origin"] == "simulated")}
         return [name for name in PAPER_SETS if name in there]
 

@@ -20,12 +20,12 @@ from evaluation.settings import PAPER_TREES, Settings
 
 __all__ = ["SweepPoint", "oracle", "sweep", "sweep_fit"]
 
-_FEWEST_IN_PARALLEL = 500  # points: below, starting processes costs more than they save
+_FEWEST_IN_PARALLEL = 500  # points; with fewer, starting processes costs more than it saves
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """One bandwidth: whether it was degenerate (its eigenvectors not determined), and its scores."""
+    """One bandwidth: whether it was degenerate (its eigenvectors were not determined), and its scores."""
 
     bandwidth: float
     degenerate: bool
@@ -33,7 +33,7 @@ class SweepPoint:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What a row of results says of it."""
+        """What a row of results says about it."""
         return {"bandwidth": self.bandwidth, "degenerate": self.degenerate, **self.scores}
 
 
@@ -52,7 +52,7 @@ def sweep(
     Parameters
     ----------
     similarity : callable
-        From a bandwidth to the similarity of all points.
+        Gives the similarity of all points from a bandwidth.
     bandwidths : sequence of float
     n_clusters : int
     class_counts : ndarray of shape (n_classes, n_points)
@@ -80,7 +80,7 @@ def sweep(
 def sweep_fit(fitted: Fitted, data: DataSet, settings: Settings) -> list[SweepPoint]:
     """Score every bandwidth of the paper on the signatures of a fit.
 
-    Two experiments fit some of the same models; of similarities and classes that are the same the search is done once.
+    Two experiments fit some of the same models; for equal similarities and classes, the search is done once.
     """
     assert data.scored_y is not None
     betas = [beta / PAPER_TREES for beta in settings.betas]
@@ -97,5 +97,5 @@ def sweep_fit(fitted: Fitted, data: DataSet, settings: Settings) -> list[SweepPo
 
 
 def oracle(points: Sequence[SweepPoint]) -> SweepPoint:
-    """Return the bandwidth that true labels select; of equal ones the first."""
+    """Return the bandwidth that true labels select, the first in a draw."""
     return max(points, key=lambda point: point.scores["accuracy"])

@@ -1,8 +1,8 @@
-"""Experiment 5: the theorem. How the Laplacian and a cut in two answer to perturbed data.
+"""Experiment 5: the theorem. How the Laplacian and a cut in two change if the data are perturbed.
 
-Data X become X + eps, either by noise that is symmetric and bounded, or by replacing each point by its signature.
-Measured are sigma^2, the mean of ||eps||^2; the change ||L~ - L||_F^2 of the normalized Laplacian; and the loss, the
-share of points that the sign of the second eigenvector puts on the other side.
+Data X become X + eps, either by symmetric and bounded noise, or by replacing each point by its signature. The
+experiment measures sigma^2, the mean of ||eps||^2; the change ||L~ - L||_F^2 of the normalized Laplacian; and the loss,
+the share of points that the sign of the second eigenvector moves to the other side.
 """
 
 from __future__ import annotations

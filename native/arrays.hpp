@@ -57,7 +57,7 @@ Array<T, N> give(std::vector<T>&& values, std::initializer_list<size_t> shape) {
     return Array<T, N>(kept->data(), shape, owner);
 }
 
-// Rows of eight-lane chunks: as they lie where they fill whole chunks, else copied to `store`.
+// Rows in chunks of eight lanes: used in place if they fill whole chunks, otherwise copied to `store`.
 template <class T>
 const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
     const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = padded_width(width);
@@ -67,7 +67,7 @@ const T* padded(const In2<T>& rows, LineBuffer<T>& store) {
     return store.data();
 }
 
-// A whole number of fours in each row: as they are where they are that, else with each row's first entry again.
+// Rows whose length is a multiple of four: used in place if it is, otherwise filled up with each row's first entry.
 template <class T>
 const T* in_fours(const In2<T>& rows, std::vector<T>& store) {
     const int64_t count = int64_t(rows.shape(0)), width = int64_t(rows.shape(1)), wide = (width + 3) / 4 * 4;

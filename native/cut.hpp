@@ -15,7 +15,7 @@ namespace dc2 {
 constexpr int64_t kSharpenRows = 512;
 constexpr double kDirectionGrid = 1048576.0;  // 2^20
 constexpr double kClearlyMore = 1.0 + 0x1p-20;
-constexpr int64_t kManyNumbers = 1 << 20;  // to be worth several threads for one node
+constexpr int64_t kManyNumbers = 1 << 20;  // from here on several threads for one node pay off
 constexpr uint64_t kCutStream = 0xD1B54A32D192ED03ull;
 
 inline double draw_uniform(uint64_t seed, int64_t draw) {
@@ -29,7 +29,7 @@ struct Node {
     int side;
 };
 
-// What all who place cuts look at: rows, their weights, and the order in which nodes hold them.
+// What every cut needs: the rows, their weights, and the order in which nodes hold them.
 template <class T>
 struct Held {
     Matrix<T> X;
@@ -42,7 +42,7 @@ struct Held {
     double weight(int64_t i) const { return weights == nullptr ? 1.0 : weights[order[i]]; }
 };
 
-// Places the cut of one node; several may do so at once, for different nodes.
+// Places the cut of one node; several may work at once, on different nodes.
 template <class T>
 class Cutter {
 public:
@@ -54,7 +54,7 @@ public:
     std::vector<T> take_projection() { return std::move(projection_); }
     T threshold() const { return threshold_; }
 
-    // Sets direction_, projection_[0..count) and threshold_; false where the node's rows are all the same.
+    // Sets direction_, projection_[0..count) and threshold_; false if the node's rows are all equal.
     bool place_cut(const Node& node) {
         const int64_t count = node.end - node.begin;
         projection_.resize(count);
@@ -100,7 +100,7 @@ private:
         });
     }
 
-    // Draws are numbered by splits, so a node that turns out to hold equal rows uses none up.
+    // Draws are numbered by splits, so a node that turns out to hold only equal rows uses up none.
     void draw_direction(int64_t draw) {
         const int64_t width = X_.width, words = (width + 3) / 4;
         std::vector<double> v(width);
@@ -164,7 +164,7 @@ private:
         }
     }
 
-    // Projections in whole steps above their minimum: their sums are exact.
+    // Projections as whole steps above their minimum, so their sums are exact.
     double grid_step(T low, T high) const {
         int exponent;
         std::frexp(double(high) - double(low), &exponent);
@@ -235,7 +235,7 @@ private:
         return from + draw_uniform(options_.seed, split_) * (to - from);
     }
 
-    // The middle of the gap between projections at the wanted place; both sides get rows.
+    // The middle of the gap between projections at the wanted place, so both sides get rows.
     void set_threshold(int64_t count, T minimum, T maximum, double place) {
         const T infinity = std::numeric_limits<T>::infinity();
         T at = T(place);
@@ -276,7 +276,7 @@ private:
     const Kernels<T>& loops_;
     const int64_t padded_;
     const std::vector<uint32_t>& order_;
-    const int64_t split_;  // the number of the split: draws go by it
+    const int64_t split_;  // the number of the split, which numbers the draws
     const int64_t threads_;
     std::vector<T> projection_, best_projection_, direction_;
     T threshold_ = 0;

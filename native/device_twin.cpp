@@ -1,4 +1,4 @@
-// For tests only: the kernels of the card, run block by block and thread by thread on the host.
+// For tests only: the card's kernels, run on the host block by block and thread by thread.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -51,7 +51,7 @@ void run_block(const std::string& kernel, bool wide, const void* job, const Bloc
     }
 }
 
-// `job`: the address of its record. Blocks run last to first: nothing may depend on their order.
+// `job`: the address of its record. Blocks run last to first, since nothing may depend on their order.
 void launch(const std::string& kernel, bool wide, size_t job, Index blocks, int threads) {
     for (Index number = blocks - 1; number >= 0; --number)
         run_block(kernel, wide, reinterpret_cast<const void*>(job), {number, blocks, threads});

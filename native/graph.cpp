@@ -124,9 +124,9 @@ double modularity(const Graph& graph, const int32_t* labels, double resolution) 
 }
 
 bool is_symmetric(const Graph& graph) {
-    std::vector<uint64_t> factor(graph.nodes);  // random and odd: no entry vanishes in a product with two of them
+    std::vector<uint64_t> factor(graph.nodes);  // random and odd: multiplied by two of them, no entry vanishes
     for (int64_t i = 0; i < graph.nodes; ++i) factor[i] = hash_row(0, uint64_t(i)) | 1;
-    uint64_t balance = 0;  // of entries above the diagonal against those below it, each times its nodes' factors
+    uint64_t balance = 0;  // entries above the diagonal minus those below it, each times its nodes' factors
     for (int64_t i = 0; i < graph.nodes; ++i) {
         uint64_t above = 0, below = 0;
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {

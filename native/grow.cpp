@@ -15,9 +15,9 @@ uint64_t hash_row(uint64_t seed, uint64_t row) { return device::hash_row(seed, r
 
 namespace {
 
-constexpr int64_t kPaddedBytes = 64 << 20;  // rows that need no more are copied to where loops can read them in place
+constexpr int64_t kPaddedBytes = 64 << 20;  // up to this size, rows are copied to a layout that loops read in place
 constexpr int64_t kAhead = 16;              // nodes for each thread to work ahead on
-constexpr double kLikely = 0.75;            // of the largest node: children are hardly ever larger
+constexpr double kLikely = 0.75;            // share of the largest node; children are hardly ever larger
 
 struct Smaller {
     bool operator()(const Node& a, const Node& b) const {
@@ -25,8 +25,8 @@ struct Smaller {
     }
 };
 
-// Grows a tree. Nodes are split largest first, and draws go by the number of the split; so threads work ahead: on the
-// nodes that come next if no child of an earlier one comes before them. Where one does, the work is done again.
+// Grows a tree. Nodes are split largest first, and draws are numbered by splits. Threads work ahead on the nodes that
+// come next unless a child of an earlier one comes before them; if one does, the work is done again.
 template <class T>
 class Grower {
 public:
@@ -83,8 +83,8 @@ private:
         return !(node.size < options_.leaf_size) && node.end - node.begin >= 2;
     }
 
-    // Takes the nodes off the queue that are split next, unless a child of one comes before another; a leaf where the
-    // next one is not split.
+    // Takes the nodes off the queue that are split next, unless a child of one comes before another; makes a leaf of
+    // the next one if it is not split.
     std::vector<Placed> next_nodes() {
         std::vector<Placed> batch;
         const double first_size = queue_.top().size;
@@ -126,7 +126,7 @@ private:
                 split(batch[i]);
             } else {
                 leaves_.push_back(batch[i].node);
-                goes_on = false;  // it used no draw up, so those of the others were not theirs
+                goes_on = false;  // it used up no draw, so the others had the wrong draws
             }
         }
         for (; i < batch.size(); ++i) queue_.push(batch[i].node);
@@ -150,7 +150,7 @@ private:
         std::vector<uint32_t>& order = held_.order;
         int64_t front = node.begin, behind = 0;
         for (int64_t i = node.begin; i < node.end; ++i) {
-            // Written to both, kept in one: which of them cannot be guessed, and guessing wrong costs more.
+            // Written to both sides, kept on one: a branch here could not be predicted, and would cost more.
             const bool left = projection[i - node.begin] <= threshold;
             const uint32_t row = order[i];
             order[front] = row;

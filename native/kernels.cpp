@@ -1,5 +1,5 @@
-// One file, several instruction sets: DC2_ARCH names the namespace, the build sets the flags. Nothing from the standard
-// library that could be instantiated here and then linked into another variant.
+// One file, several instruction sets: DC2_ARCH names the namespace, the build sets the flags. It uses nothing from the
+// standard library that could be instantiated here and then linked into another variant.
 #include "lanes.hpp"
 #include "neighbours.hpp"
 
@@ -10,7 +10,7 @@
 namespace dc2 {
 namespace DC2_ARCH {
 
-constexpr int64_t kManyLeaves = 2048;  // whose centres and lists do not fit into the cache together
+constexpr int64_t kManyLeaves = 2048;  // from here on centres and lists do not fit into the cache together
 
 template <class T>
 static inline void copy_row(const Matrix<T>& X, int64_t row, T* to) {
@@ -22,7 +22,7 @@ static inline void copy_row(const Matrix<T>& X, int64_t row, T* to) {
     }
 }
 
-// Copies a run of rows into a padded buffer; column by column where columns are what lies together.
+// Copies a run of rows into a padded buffer; column by column if columns are contiguous.
 template <class T>
 static void copy_run(const Matrix<T>& X, int64_t first, int64_t count, int64_t padded, T* to) {
     if (X.column_step == 1) {
@@ -35,7 +35,7 @@ static void copy_run(const Matrix<T>& X, int64_t first, int64_t count, int64_t p
     }
 }
 
-// Inserts a candidate into a short sorted list; among equals the earlier one stays in front.
+// Inserts a candidate into a short sorted list; among equals the earlier one stays first.
 template <class T>
 static inline void insert(T distance, int32_t id, int64_t few, int64_t& held, T* distances, int32_t* ids) {
     int64_t at = held < few ? held++ : few - 1;
@@ -48,8 +48,9 @@ static inline void insert(T distance, int32_t id, int64_t few, int64_t& held, T*
     ids[at] = id;
 }
 
-// The `few` nearest of the shortlist of centre `at`, whose first is the centre itself. By the triangle inequality no
-// candidate farther from it than |x - centre| + |x - worst held| can enter, and the shortlist is sorted by that.
+// The `few` nearest on the shortlist of centre `at`, which begins with the centre itself. By the triangle inequality no
+// candidate farther from the centre than |x - centre| + |x - worst held| can enter, and the shortlist is sorted by that
+// distance.
 template <class T, int Chunks>
 static inline void nearest_around(const ScanJob<T>& job, const T* x, int32_t at, int64_t padded, int64_t few,
                                   T* distances, int32_t* ids) {
@@ -71,8 +72,8 @@ static inline void nearest_around(const ScanJob<T>& job, const T* x, int32_t at,
     }
 }
 
-// Walks from the leaf's own centre: tries the shortlist of the centre where it stands, goes to the first that is
-// nearer and starts anew, until none is. A candidate twice as far from here as the row cannot be nearer.
+// Walks from the leaf's own centre: tries the current centre's shortlist, moves to the first candidate nearer to the
+// row and starts again, until none is. A candidate twice as far from the centre as the row cannot be nearer.
 template <class T, int Chunks>
 static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int64_t padded) {
     const int64_t chunks = padded / kLanes;
@@ -99,8 +100,8 @@ static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, i
     return at;
 }
 
-// Exact sums: each term is rounded to a grid so coarse that no addition rounds, the rest to a finer one. Terms are
-// numbers or eight of them side by side.
+// Exact sums: each term is rounded to a grid so coarse that no addition rounds, and its rest to a finer one. A term is
+// one number or eight side by side.
 template <bool Weighted, class V>
 static inline void add_on_grid(const V& term, double weight, const double* coarse_magic, const double* fine_magic,
                                double* coarse_total, double* fine_total) {
@@ -117,7 +118,7 @@ static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int3
     const T* centre = job.centres + id * padded;
     double* coarse = job.totals + id * columns;
     double* fine = job.totals + (job.signatures + id) * columns;
-    double last[kLanes];  // of the last chunk, where it is not full
+    double last[kLanes];  // the last chunk, if it is not full
     EightDoubles squares = {};
     for (int64_t c = 0; c < chunks; ++c) {
         const int64_t j = c * kLanes;
@@ -153,7 +154,7 @@ static inline void finish_row(const ScanJob<T>& job, const T* x, int64_t row, in
     }
 }
 
-// Rows leaf by leaf: of many signatures few fit into the cache, but those of neighbouring leaves do.
+// Rows in the order of their leaves: not all signatures fit into the cache, but those of neighbouring leaves do.
 template <class T, int Chunks>
 static void finish_leaf_by_leaf(const ScanJob<T>& job, const int32_t* leaves, int64_t padded) {
     constexpr int64_t kAhead = 4;
@@ -180,7 +181,7 @@ template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
     constexpr int64_t kRun = 32;  // rows walk the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
-    // Sums of weighted rows are added in the order of rows.
+    // Weighted rows are added in their own order.
     const bool by_leaf = job.shortlist != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves &&
                          job.X.rows >= job.nodes / 4 && job.X.rows < (int64_t(1) << 31);
     LineBuffer<int32_t> leaves(by_leaf ? job.X.rows : 0);
@@ -197,7 +198,7 @@ static int64_t scan_rows(const ScanJob<T>& job) {
         } else {
             copy_run(job.X, first, count, padded, buffer.data());
         }
-        // The root's projection is not finite exactly where the row is not, or is too large to be worked with.
+        // The root's projection is finite unless the row is not, or is too large to be worked with.
         bool walking = false;
         for (int64_t r = 0; r < count; ++r) {
             if (job.nodes == 0) {
@@ -289,7 +290,7 @@ static void pull(const Matrix<T>& X, const uint32_t* rows, int64_t count, const 
     delete[] buffer;
 }
 
-// Minima, maxima and sums of whole numbers are the same in any order: each of eight lanes takes every eighth value.
+// Minima, maxima and sums of whole numbers are the same in any order, so each of eight lanes takes every eighth value.
 template <class T>
 static void range(const T* values, int64_t count, T* low, T* high) {
     T least[kLanes], most[kLanes];
@@ -339,7 +340,7 @@ static void around(const T* values, int64_t count, T place, T* below, T* above) 
 
 template <class T>
 static double sum_steps(const T* values, int64_t count, T low, double step) {
-    constexpr double kRound = 0x1.8p52;  // added and taken away, it rounds to the nearest whole number
+    constexpr double kRound = 0x1.8p52;  // added and subtracted, it rounds to the nearest whole number
     const double per_step = 1.0 / step;
     double lane[kLanes] = {0};
     const auto steps = [&](T value) { return ((double(value) - double(low)) * per_step + kRound) - kRound; };

@@ -9,7 +9,7 @@ constexpr int64_t kLanes = 8;
 
 inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// Zeros that begin where a cache line does, so that a chunk of eight lanes lies in one line.
+// Zeros, aligned to cache lines: a chunk of eight lanes lies in one line.
 template <class T>
 class LineBuffer {
 public:
@@ -30,8 +30,8 @@ private:
     char* memory_;
 };
 
-// A matrix of any layout: steps are in elements. `in_lanes`: each row lies together, followed by zeros up to a whole
-// number of lanes, so that loops may read it where it is.
+// A matrix of any layout: steps are in elements. `in_lanes`: each row is contiguous and followed by zeros up to a whole
+// number of lanes, so loops may read it in place.
 template <class T>
 struct Matrix {
     const T* data;
@@ -48,7 +48,7 @@ struct ScanJob {
     const int32_t* children;    // IN (nodes, 2), ~leaf where negative
     int64_t nodes;
     const T* centres;           // IN (signatures, padded width)
-    const int32_t* shortlist;   // IN (leaves, candidate_step) or null: candidates, its first one again to a whole four
+    const int32_t* shortlist;   // IN (leaves, candidate_step) or null: candidates, the first again to fill up fours
     const T* gaps;              // IN (leaves, candidate_step): distance from the first candidate to each
     int64_t candidates, candidate_step;
     const double* magic;        // IN (2, width + 2)
@@ -61,7 +61,7 @@ struct ScanJob {
     int64_t few;
 };
 
-// Lists of neighbours: of each point its `k` nearest found so far, itself first.
+// Lists of neighbours: the `k` nearest found so far of each point, itself first.
 template <class T>
 struct NeighbourLists {
     Matrix<T> points;  // IN (rows, width), each row padded to whole lanes
@@ -74,7 +74,7 @@ struct Links {
     const int32_t* ids;    // IN (rows, width), -1 behind the last
     const uint8_t* fresh;  // IN (rows, width)
     int64_t width;
-    const float* least;    // IN (rows, rows) or null: what squared distances are at least
+    const float* least;    // IN (rows, rows) or null: lower bounds of squared distances
 };
 
 template <class T>
@@ -85,9 +85,9 @@ struct Kernels {
     void (*project)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out);
     // OUT pull[j] = sum over i of factor[i] * (X[rows[i], j] - X[rows[0], j]), i ascending.
     void (*pull)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull);
-    // OUT the smallest and the largest of some values.
+    // OUT the smallest and the largest value.
     void (*range)(const T* values, int64_t count, T* low, T* high);
-    // OUT the largest value at or below a place and the smallest above it; left as they are where there is none.
+    // OUT the largest value at or below a place and the smallest above it; unchanged if there is none.
     void (*around)(const T* values, int64_t count, T place, T* below, T* above);
     // Sum of (value - low) / step, each rounded to a whole number; the step is a power of two.
     double (*sum_steps)(const T* values, int64_t count, T low, double step);

@@ -51,7 +51,7 @@ struct LaneTypes {
 };
 #endif
 
-// Asks for the cache lines of some values before they are needed.
+// Prefetches the cache lines of some values.
 template <class T>
 static inline void prefetch(const T* from, int64_t count) {
 #if defined(__GNUC__)
@@ -183,9 +183,9 @@ static inline void four_squared_distances(const T* x, const T* const (&points)[4
 #endif
 }
 
-constexpr int64_t kPieceChunks = 16;  // of a long distance, before it is asked whether it is too far already
+constexpr int64_t kPieceChunks = 16;  // summed of a long distance before checking whether it is already too far
 
-// Four distances that stop early where all are beyond `worst`: false then.
+// Four distances; stops early and returns false if all are beyond `worst`.
 template <class T, int Chunks>
 static inline bool four_within(const T* x, const T* const (&points)[4], int64_t chunks, T worst, T* out) {
     if (Chunks > 0 || chunks <= kPieceChunks) {

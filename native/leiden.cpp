@@ -12,17 +12,17 @@ namespace dc2 {
 
 namespace {
 
-constexpr int kRounds = 3;          // on graphs of parts, which are small: rounds there are cheap, and gain much
-constexpr int kShakes = 2;          // in vain, one after the other, end the search
-constexpr double kSlack = 0x1p-40;  // gains that differ by less than this share of what they are made of are equal
+constexpr int kRounds = 3;          // on graphs of parts, which are small: rounds are cheap there and gain much
+constexpr int kShakes = 2;          // so many shakes in a row without a gain end the search
+constexpr double kSlack = 0x1p-40;  // gains that differ by less than this share of their terms are equal
 constexpr double kUntouched = -1.0;
 
-// A graph, its communities, and the parts of them that are the nodes of the next level.
+// A graph, its communities, and their parts, which are the nodes of the next level.
 struct Level {
     Graph graph;
     std::vector<double> strength;
     std::vector<int32_t> community, part;
-    std::vector<int64_t> begin;  // what `graph` points to, but for the first level
+    std::vector<int64_t> begin;  // what `graph` points to, except on the first level
     std::vector<int32_t> to;
     std::vector<double> weight;
 };
@@ -33,7 +33,7 @@ public:
     explicit Ties(int64_t n) : weight_(n, kUntouched), touched_(n + 1), count_(0) {}
     void add(int32_t community, double weight) {
         const double before = weight_[community];
-        touched_[count_] = community;  // without a branch: always written, kept where it is new
+        touched_[count_] = community;  // without a branch: always written, kept only if new
         count_ += before < 0;
         weight_[community] = (before < 0 ? 0.0 : before) + weight;
     }
@@ -71,9 +71,9 @@ public:
         renumber(base.community);
     }
 
-    // Iterates; where nothing changes any more, shakes what was found and goes on from there. The best is kept.
+    // Iterates; when nothing changes any more, shakes the communities and goes on from there. The best are kept.
     std::vector<int32_t> run(int64_t iterations) {
-        int in_vain = -1;  // what is found first is no shake
+        int in_vain = -1;  // the first search is no shake
         for (int64_t i = 0; i != iterations && in_vain < kShakes; ++i) {
             const bool improved = improve(0, 1);
             if (split() || improved) continue;
@@ -90,7 +90,8 @@ public:
     }
 
 private:
-    // Moves nodes, makes nodes of the parts of communities, and improves those in turn. Returns whether anything changed.
+    // Moves nodes, turns the parts of communities into nodes, and improves these in turn. Returns whether anything
+    // changed.
     bool improve(size_t depth, int rounds) {
         Level& here = level(depth);
         Level& next = level(depth + 1);
@@ -158,7 +159,7 @@ private:
         return moved;
     }
 
-    // The community that a node gains most by being in; an empty one where it is best off alone.
+    // The community in which a node gains most; an empty one if it is best off alone.
     int32_t best_community(const Level& here, int32_t i) {
         const Graph& graph = here.graph;
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e)
@@ -182,8 +183,8 @@ private:
         return best >= 0 ? best : empty_.back();
     }
 
-    // Divides communities into well connected parts: nodes, in random order, that are still alone join a part of their
-    // community, more likely one of large gain. A part is known by the node that it began with.
+    // Divides communities into well connected parts: in random order, each node that is still alone joins a part of its
+    // community, more likely one with a large gain. A part is named after the node that it began with.
     void refine(Level& here) {
         const Graph& graph = here.graph;
         const int64_t n = graph.nodes;
@@ -222,7 +223,8 @@ private:
         }
     }
 
-    // The part that a node joins: that of the largest gain times a random number between 1 and 2, itself if none gains.
+    // The part that a node joins: the one with the largest gain times a random number between 1 and 2, or itself if
+    // none gains.
     int32_t drawn_part(const Level& here, int32_t i, uint64_t stream) const {
         const double pull = resolution_ * here.strength[i] / total_;
         int32_t best = i;
@@ -245,7 +247,7 @@ private:
         return cut_[part] >= resolution_ * volume / total_ * (volume_[community] - volume);
     }
 
-    // Makes one node of every part; entries inside a part add up, in both directions, on the diagonal.
+    // Turns every part into one node; entries inside a part, in both directions, add up on the diagonal.
     void aggregate(const Level& here, int64_t parts, Level& next) {
         const Graph& graph = here.graph;
         std::vector<int32_t>& end = size_;  // where a part's members end in `order_`
@@ -276,7 +278,7 @@ private:
         next.graph = {parts, next.begin.data(), next.to.data(), next.weight.data()};
     }
 
-    // Splits communities of the first level that are not connected, and numbers them. Returns whether there were any.
+    // Splits disconnected communities of the first level, and numbers all communities. Returns whether it split any.
     bool split() {
         const Graph& graph = level(0).graph;
         std::vector<int32_t>& community = level(0).community;
@@ -324,7 +326,7 @@ private:
         return better;
     }
 
-    // Takes the best communities, and leaves the nodes of every second one, by chance, alone.
+    // Takes the best communities and, in about half of them, chosen at random, makes every node a community of its own.
     void shake() {
         std::vector<int32_t>& community = level(0).community;
         const uint64_t stream = hash_row(seed_, step_++);

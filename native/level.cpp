@@ -1,4 +1,4 @@
-// Chooses the loops for this processor, once, when the module is loaded.
+// Chooses the variant of the loops for this processor, once, when the module is loaded.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -36,7 +36,7 @@ Level best_level() {
     return Level::baseline;
 }
 
-// DC2_SIMD=baseline or avx2 asks for less than the processor has, so that the variants can be compared.
+// DC2_SIMD=baseline or avx2 chooses a lesser variant than the processor could run, to compare them.
 Level chosen_level() {
     const char* asked = std::getenv("DC2_SIMD");
     const std::string name = asked == nullptr ? "" : asked;

@@ -1,4 +1,4 @@
-// What is done to lists of neighbours without measuring a distance. Follows src/dc2/core/reference_neighbours.py.
+// Work on lists of neighbours that needs no distances. Follows src/dc2/core/reference_neighbours.py.
 #include "lists.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ LinkTable link_neighbours(const int32_t* ids, const int32_t* before, int64_t row
             if (held[i] < width) link(i, ids[i * k + c], fresh[i * k + c]);
         }
     }
-    // Where there is room for some only, they are those on whose lists the point stands first.
+    // If there is room only for some, take those on whose lists the point comes earliest.
     for (int64_t c = 1; c < k; ++c) {
         for (int64_t i = 0; i < rows; ++i) {
             const int32_t to = ids[i * k + c];

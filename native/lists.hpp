@@ -1,6 +1,6 @@
 // Lists of neighbours. A list holds its point first, then the nearest found so far, by distance and then by id, each
-// id once. Places still empty hold the largest id, infinitely far. What a list holds in the end depends on what was
-// offered to it, never on the order.
+// id once. Empty places hold the largest id, infinitely far. The final list depends on what was offered to it, never on
+// the order of offers.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,11 +31,11 @@ struct LinkTable {
     std::vector<uint8_t> fresh;  // (rows, width)
 };
 
-// Links of each point: its neighbours, then points that have it for a neighbour, `width` at most. Fresh are those
-// that come from a neighbour who was not on the list `before`.
+// Links of each point: its neighbours, then points that have it as a neighbour, `width` at most. A link is fresh if it
+// comes from a neighbour that was not on the list `before`.
 LinkTable link_neighbours(const int32_t* ids, const int32_t* before, int64_t rows, int64_t k, int64_t width);
 
-// Several rows may lie at one place: places have lists of their own, rows get theirs from them.
+// Several rows may lie at one place: lists are made for places, and rows get theirs from them.
 template <class T>
 struct Places {
     const int32_t* near;      // IN (places, near_width): lists of places
@@ -46,7 +46,7 @@ struct Places {
     int64_t count;
 };
 
-// OUT ids and distances (rows, k): filled as lists are that hold nothing but their own row.
+// IN, OUT ids and distances (rows, k): on entry each list holds only its own row.
 template <class T>
 void offer_copies(const Places<T>& places, int64_t k, int32_t* ids, T* distances);
 

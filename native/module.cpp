@@ -1,4 +1,4 @@
-// The Python face of the native core: checks shapes, releases the GIL, calls the loops. It holds no state.
+// The native core as a Python module: checks shapes, releases the GIL, calls the loops. It holds no state.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -13,6 +13,7 @@
 
 #include "arrays.hpp"
 #include "coleaf.hpp"
+#include "exits.hpp"
 #include "graphs.hpp"
 #include "grow.hpp"
 #include "lists.hpp"
@@ -31,7 +32,7 @@ using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>>;
 template <class T>
 using FoundOut = std::tuple<optional<Out1<int32_t>>, optional<Out2<int32_t>>, optional<Out2<T>>>;
 
-// Whether every row comes to a leaf: children lie behind their parent, each leaf and each node but the root once.
+// Whether every row reaches a leaf: children come after their parent, and each leaf and each node but the root once.
 bool makes_a_tree(const int32_t* children, int64_t nodes) {
     std::vector<bool> met(2 * nodes + 1, false);  // leaves, then nodes
     for (int64_t node = 0; node < nodes; ++node) {
@@ -216,7 +217,7 @@ void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links,
     require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
             "links and fresh: shape");
-    nb::gil_scoped_release released;  // before links are looked through: there are many
+    nb::gil_scoped_release released;  // before links are checked: there are many
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
     const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};
@@ -267,6 +268,24 @@ void copies(const In2<int32_t>& near, const In2<T>& near_distances, const In1<in
                     int64_t(k), ids.data(), distances.data());
 }
 
+Array<int32_t, 2> exits_of(const In2<double>& to_some, const In1<int32_t>& some, const In2<int32_t>& near, int64_t first,
+                           int64_t most) {
+    const int64_t signatures = int64_t(to_some.shape(0));
+    const size_t rows = near.shape(0);
+    require(to_some.shape(1) == some.shape(0), "some: as many as columns");
+    require(all_within(some.data(), some.size(), 0, signatures), "some: signatures");
+    require(all_within(near.data(), near.size(), 0, signatures), "near: signatures");
+    require(first >= 0 && first + int64_t(rows) <= signatures, "first: a signature, and as many behind it as rows");
+    require(most > 0, "most: at least one");
+    std::vector<int32_t> exits(rows * size_t(most));
+    {
+        nb::gil_scoped_release released;
+        find_exits({to_some.data(), some.data(), int64_t(some.shape(0))}, near.data(), int64_t(rows),
+                   int64_t(near.shape(1)), first, most, exits.data());
+    }
+    return give<int32_t, 2>(std::move(exits), {rows, size_t(most)});
+}
+
 template <class T>
 void define_neighbours_for(nb::module_& module) {
     module.def("offer_groups", &offer_groups<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("order"),
@@ -297,6 +316,8 @@ NB_MODULE(_native, module) {
     define_for<double>(module);
     define_neighbours_for<float>(module);
     define_neighbours_for<double>(module);
+    module.def("find_exits", &exits_of, nb::arg("to_some").noconvert(), nb::arg("some"), nb::arg("near"),
+               nb::arg("first"), nb::arg("most"));
     module.def("link_neighbours", &links_of, nb::arg("ids"), nb::arg("before"), nb::arg("width"));
     module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));
     module.def("sample_rows", &sample_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"), nb::arg("limit"));

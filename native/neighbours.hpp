@@ -1,4 +1,4 @@
-// Nearest neighbours of points among themselves. Part of kernels.cpp, and compiled with it once per instruction set.
+// Nearest neighbours among points. Part of kernels.cpp, and compiled with it once per instruction set.
 #pragma once
 #include "lanes.hpp"
 #include "lists.hpp"
@@ -7,7 +7,7 @@ namespace dc2 {
 namespace DC2_ARCH {
 
 // Eight members side by side, column by column: the distances of one point to all of them, in the lanes' order.
-// False where it stopped early, because none of them can be nearer than `worst`.
+// False if it stopped early because none of them can be nearer than `worst`.
 template <class T, int Tail>
 static inline bool eight_squared_distances(const T* x, const T* members, int64_t full, T worst, T* out) {
     typedef typename LaneTypes<T>::Eight Eight;
@@ -35,9 +35,9 @@ static inline bool eight_squared_distances(const T* x, const T* members, int64_t
     return true;
 }
 
-// Offers the members of a group to those of its points that stand at `places`, from `begin` to `end`. Members stand in
-// blocks that stay in the cache while all those points are held against them. Those next to a point come first: where
-// groups stand in the order of a tree they are near, and most others are then seen to be too far.
+// Offers the members of a group to its points from place `begin` to `end`. Members come in blocks that stay in the cache
+// while they are compared with all those points. The block around a point comes first: groups in the order of a tree
+// have near points there, so most others are soon seen to be too far.
 template <class T, int Tail>
 static void offer_group(const NeighbourLists<T>& lists, const int32_t* members, int64_t count, int64_t begin,
                         int64_t end, T* block, int64_t block_eights) {
@@ -106,7 +106,7 @@ static void offer_groups(const NeighbourLists<T>& lists, const int32_t* order, c
     }
 }
 
-// Offers each point the links of its links, as far as one of the two is fresh.
+// Offers each point the links of its links if at least one of the two links is fresh.
 template <class T, int Chunks>
 static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count) {
     const int64_t padded = padded_width(lists.points.width), chunks = padded / kLanes, k = lists.k, width = links.width;

@@ -9,7 +9,7 @@
 
 namespace dc2 {
 
-// Does work(0), work(1), ... in some threads; which of them does what is left to chance.
+// Does work(0), work(1), ... in several threads; which thread does what is left to chance.
 template <class Work>
 void in_threads(int64_t threads, int64_t count, const Work& work) {
     std::atomic<int64_t> next(0);

@@ -1,4 +1,4 @@
-"""Campaigns in processes of their own: memory is bounded, a hang ends the process, and a death is told, not shared.
+"""Campaigns in separate processes: memory is limited, a hang ends the process, and a crash is reported.
 
 A campaign's file says how a case is run and calls :func:`main`; the same file is what the processes run.
 """
@@ -33,7 +33,7 @@ class Outcome:
 
 
 def campaign(script: str, cases: int, seed: int = 0, first: int = 0) -> Outcome:
-    """Run cases in a process of their own; where it dies, say so and go on with the next case in another."""
+    """Run cases in a separate process; if it dies, report that and go on with the next case in another one."""
     outcome, case, last = Outcome(cases), first, first + cases
     with tempfile.TemporaryDirectory() as folder:
         while case < last:

@@ -1,10 +1,13 @@
-"""What test files share: the folder of public data sets, threads, hypothesis without a clock, and Dask's schedulers."""
+"""What test files share: public data sets, threads, hypothesis without a clock, failing commands, Dask's schedulers."""
 
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cli_failures import Fails
 
 # Before NumPy is loaded: test processes that run side by side share the cores instead of fighting for them.
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -16,7 +19,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-# Every run tries the same examples, so that a change is judged by what it changes; times are not asserted.
+# Every run tries the same examples, so a new failure comes from a change; times are not asserted.
 settings.register_profile("dc2", deadline=None, derandomize=True)
 settings.load_profile("dc2")
 
@@ -41,6 +44,24 @@ def data_dir() -> Path:
     return Path(folder)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with rows, where commands are run."""
+    from cli_failures import FRAME
+
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_parquet("rows.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> "Fails":
+    """Runs commands that must fail, in the folder with rows."""
+    from cli_failures import Fails
+
+    return Fails(folder, capsys)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Two worker processes of Dask; tests that use it run there, the others on Dask's threads."""
@@ -48,7 +69,7 @@ def cluster() -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        # Dask moves rows to workers that idle, which is fair, but here they are counted.
+        # Dask would move rows to idle workers, but here transfers are counted.
         dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL) as local,
         Client(local, set_as_default=False) as client,
@@ -58,7 +79,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(params=["threads", "one thread", "two processes"])
 def scheduler(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Each way in which Dask runs; the client, where it has one."""
+    """Each way in which Dask runs; gives the client, if there is one."""
     import dask
 
     if request.param == "two processes":

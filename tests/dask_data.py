@@ -22,7 +22,7 @@ def frame(dtype=np.float32, n_rows=N_ROWS):
 
 
 def compressor(**parameters):
-    # The sample is smaller than the rows, so that both passes matter.
+    # The sample is smaller than the rows, so both passes matter.
     return Compressor(20, sample_size=500, random_state=0, n_jobs=1, **parameters)
 
 

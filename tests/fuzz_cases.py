@@ -79,7 +79,7 @@ class Case:
 
 
 def made(seed: int, number: int) -> Case:
-    """Make a case from the seed and its number alone, where the same packages are installed."""
+    """Make a case from the seed and its number alone; it also depends on the packages that are installed."""
     chance = random.Random(f"{seed} {number}")
     rng = np.random.default_rng(chance.getrandbits(64))
     shape = chance.choice(SHAPES)

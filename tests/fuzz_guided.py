@@ -59,7 +59,7 @@ def void(_: object) -> None:
 
 
 def mutated_inside(content: bytes, most: int, seed: int) -> bytes:
-    """Mutate one part of a zip and pack it again, so that its checksum does not stop the reader at once."""
+    """Mutate one part of a zip and pack it again; otherwise its checksum would stop the reader at once."""
     chance = random.Random(seed)
     try:
         members = _unpacked(content)
@@ -89,7 +89,7 @@ def _packed(members: dict[str, bytes]) -> bytes:
 
 
 def write_seeds(target: str, folder: Path, corpus: Path) -> None:
-    """Put sound files into the corpus, where they are not yet."""
+    """Put intact files into the corpus, unless they are there already."""
     if target == "model":
         fuzz_models.save_models(folder)
         seeds = {path.name: _packed(_unpacked(path.read_bytes())) for path in folder.glob("?.dc2")}

@@ -1,4 +1,4 @@
-"""A campaign for labels: the same rows give the same labels, whatever they come from and whoever works on them.
+"""A campaign for labels: the same rows give the same labels, in any form and on any engine.
 
 ``python tests/fuzz_labels.py --cases 100000 --jobs 16 --log log.jsonl`` runs the cases 0 to 99999 in 16 processes;
 ``--minutes 5`` runs as many as time allows. Each is made from the seed and its number alone. The log has a line for
@@ -22,7 +22,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 def campaign(share: Share, log: Log, jobs: int, minutes: float | None) -> None:
-    """Run a share of the cases in processes, each of which has every so-manieth of them."""
+    """Run a share of the cases in processes, to which they are dealt in turn."""
     end = time.monotonic() + 60 * minutes if minutes else None
     running = {part: _process(part, log, end) for part in share.parts(jobs)}
     while running:

@@ -109,9 +109,9 @@ def take_layer(trial: Trial, loaded: Any, layer: int) -> None:
 
 
 def repeats(trial: Trial) -> None:
-    """Rows in place of weights, but where chance goes by row: K-means, members, and rows dealt by their number.
+    """Repeated rows give the same as weights, unless chance goes by row: K-means, members, rows dealt by number.
 
-    Rows without weight are rows enough for a number of clusters; left out, they may be too few.
+    Rows of weight 0 count when there must be enough rows for a number of clusters; without them there may be too few.
     """
     case, base = trial.case, trial.base
     if case.weights is None or isinstance(base, KASP) or members(base) or dealt(base):
@@ -124,9 +124,9 @@ def repeats(trial: Trial) -> None:
 
 
 def number_of_clusters(trial: Trial) -> None:
-    """As wished, but for a forest of few trees: what shares all leaves cannot be told apart, which is a warning.
+    """As asked for, except with few trees: points that share all leaves cannot be told apart, which gives a warning.
 
-    Members that are equal rows may stand in two clusters.
+    Members that are equal rows may be in two clusters.
     """
     base, wish = trial.base, getattr(trial.base, "n_clusters", None)
     few_trees = isinstance(getattr(base, "similarity", None), RPF)

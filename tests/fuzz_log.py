@@ -35,7 +35,7 @@ class Share:
         ]
 
     def arguments(self) -> list[str]:
-        """The share, as a process is told of it."""
+        """The share, as passed to a process."""
         words = ["--seed", str(self.seed), "--first", str(self.first), "--step", str(self.step)]
         return words if self.end is None else [*words, "--end", str(self.end)]
 

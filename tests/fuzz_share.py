@@ -21,9 +21,8 @@ from fuzz_laws import LAWS, REFUSALS, Trial, fitted, refused_too
 from fuzz_log import Log, Share
 
 HANG_SECONDS = 120
-IN_MEMORY_FOLDER = Path(
-    "/dev/shm"
-)  # where there is one: files are flushed to disk else, which takes longer than a fit
+# If there is one; otherwise files are flushed to disk, which takes longer than a fit.
+IN_MEMORY_FOLDER = Path("/dev/shm")
 
 
 def run(share: Share, log: Log, minutes: float | None = None) -> None:

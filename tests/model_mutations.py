@@ -96,7 +96,7 @@ def _lie_in_directory(content: bytes, chance: random.Random) -> bytes:
 
 
 def _repacked(content: bytes, chance: random.Random) -> bytes:
-    """Change a member and pack it all again, so that checksums are right."""
+    """Change a member and pack everything again, with right checksums."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}

@@ -22,7 +22,7 @@ def table_of(X):
 
 
 class ArrowStream:
-    """An object of which only the Arrow stream interface is known."""
+    """An object that has only the Arrow stream interface."""
 
     def __init__(self, table):
         self._table = table

@@ -1,9 +1,10 @@
-"""A table as people have them: five groups of customers, in numbers, words, dates and blanks."""
+"""Tables as people have them: customers in groups, in numbers, words, dates and blanks."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
@@ -31,3 +32,16 @@ def customers(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any]]:
     for column, share in (("age", 0.05), ("income", 0.03), ("plan", 0.04)):
         table.loc[draw.random(n_rows) < share, column] = None
     return table, group
+
+
+def two_groups(n_rows: int = 600) -> pa.Table:
+    """Return customers of two groups, in numbers, with ids that begin with zeros."""
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 2, n_rows)
+    return pa.table(
+        {
+            "customer": [f"{number:05}" for number in range(n_rows)],
+            "age": 30.0 + 30 * group + draw.normal(0, 3, n_rows),
+            "visits": 2.0 + 9 * group + draw.normal(0, 1, n_rows),
+        }
+    )

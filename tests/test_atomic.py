@@ -176,7 +176,7 @@ INTERRUPTS = int(os.environ.get("DC2_INTERRUPTS", "0"))  # in all; `make fuzz` w
 def interrupted_at(call: int) -> Iterator[list[int]]:
     """Ctrl-C at the n-th call of a function of this package, in the thread that fits.
 
-    Not of a generator: Python drops an exception that is raised where one is closed.
+    Calls of generators do not count: Python drops an exception that is raised while one is closed.
     """
     calls = [0]
 
@@ -201,7 +201,7 @@ def interrupted_at(call: int) -> Iterator[list[int]]:
 @every_action
 def test_an_interrupt_at_any_moment_leaves_the_model_as_it_was(action):
     made, act = ACTIONS[action]
-    act(made())  # what is imported or compiled at the first use is no part of what is counted
+    act(made())  # imports and compilation on first use are not to be counted
     model = made()
     with interrupted_at(-1) as calls:
         act(model)

@@ -21,18 +21,6 @@ from dc2.compress import Compressor
 from dc2.sources.paths import FoundFile
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    FRAME.to_parquet("rows.parquet")
-    return tmp_path
-
-
-@pytest.fixture
-def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
-    return Fails(folder, capsys)
-
-
 def test_a_missing_file_is_named(fails: Fails) -> None:
     assert "There is no file 'absent.parquet'" in fails("cluster", "absent.parquet", *QUICK, "-o", "l.npy")
     assert "No file matches '*.arrow'" in fails("cluster", "*.arrow", *QUICK, "-o", "l.npy")

@@ -1,4 +1,4 @@
-"""Laws of what the command line reads: the same labels whatever the kind of file, and standard input too."""
+"""Laws of what the command line reads: the same labels for any kind of file, and for standard input."""
 
 import io
 import re

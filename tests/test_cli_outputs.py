@@ -1,4 +1,4 @@
-"""Laws of commands that cannot write: told before the work where possible, nothing replaced, no fit lost."""
+"""Laws of commands that cannot write: refused before the work if possible, nothing replaced, no fit lost."""
 
 import errno
 import os
@@ -16,18 +16,6 @@ pytest.importorskip("pyarrow")
 from cli_failures import FRAME, QUICK, Fails, N
 from dc2.cli import main
 from dc2.cluster import DC2Clustering
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    FRAME.to_parquet("rows.parquet")
-    return tmp_path
-
-
-@pytest.fixture
-def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> Fails:
-    return Fails(folder, capsys)
 
 
 def test_an_existing_output_is_kept_without_force(

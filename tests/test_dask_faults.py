@@ -15,29 +15,16 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster, wait
 
-from dc2 import RPFCluster
-from dc2.compress import Compressor
+import dask_data
+from dask_data import NAMES, clusterer
+from dc2 import Compressor
 from dc2.errors import SourceError
-from dc2.kernels import RPF
 
 pytestmark = pytest.mark.slow
 
-NAMES = list("abcde")
 
-
-def rows(n_rows=20_000):
-    rng = np.random.default_rng(0)
-    return (rng.normal(size=(n_rows, 5)) + 8 * rng.integers(0, 3, (n_rows, 1))).astype(np.float32)
-
-
-def clusterer():
-    return RPFCluster(
-        3,
-        n_signatures=30,
-        similarity=RPF(n_trees=50, bandwidth=0.05),
-        compressor=Compressor(sample_size=500),
-        random_state=0,
-    )
+def rows():
+    return dask_data.rows(n_rows=20_000)
 
 
 @contextmanager

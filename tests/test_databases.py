@@ -1,4 +1,4 @@
-"""Rows of databases and of addresses: SQLite and PostgreSQL by ADBC, whatever fsspec reads."""
+"""Rows of databases and of addresses: SQLite and PostgreSQL by ADBC, and what fsspec reads."""
 
 import contextlib
 import functools
@@ -16,16 +16,9 @@ import pytest
 
 from dc2 import DC2Clustering, as_source
 from dc2.errors import PreparationNote, SourceError
+from table_data import two_groups
 
-draw = np.random.default_rng(0)
-GROUP = draw.integers(0, 2, 600)
-TABLE = pa.table(
-    {
-        "customer": [f"{number:05}" for number in range(600)],
-        "age": 30.0 + 30 * GROUP + draw.normal(0, 3, 600),
-        "visits": 2.0 + 9 * GROUP + draw.normal(0, 1, 600),
-    }
-)
+TABLE = two_groups()
 NUMBERS = "SELECT age, visits FROM customers"
 
 

@@ -1,4 +1,4 @@
-"""The page on trust: its examples run, and what it says of stability is so."""
+"""The page on trust: its examples run, and what it says about stability is true."""
 
 import re
 from pathlib import Path

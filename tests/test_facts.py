@@ -1,4 +1,4 @@
-"""Facts: a number that is told in several places is one number."""
+"""Facts: a number that is shown in several places is the same everywhere."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Forests: how often two points share a leaf, whoever counts."""
+"""Forests: how often two points share a leaf, by any way of counting."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""On a real card: what it gives is what the host gives, to the last bit."""
+"""On a real card: it gives the same as the host, to the last bit."""
 
 from unittest import mock
 

@@ -1,4 +1,4 @@
-"""Estimators on rows of a card give what they give on the host; here the card is a `HostCard`."""
+"""Estimators give the same for rows on a card as on the host; here the card is a `HostCard`."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ OPTIONAL = ("dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow", 
 
 
 def floors() -> dict[str, int]:
-    """Each room and the line of the design's drawing on which it stands, 0 on top."""
+    """Each room and its line in the drawing of docs/design.md, 0 on top."""
     design = (ROOT / "docs" / "design.md").read_text("utf-8")
     drawing = design.split("\nsrc/dc2/\n")[1].split("\nnative/")[0]
     return {
@@ -58,7 +58,7 @@ def all_imports(module: str) -> set[str]:
 
 
 def imported_modules(module: str) -> set[str]:
-    """The modules of dc2 that a module imports anywhere in its text; one that a string names counts too."""
+    """The modules of dc2 that a module imports anywhere in its text; modules named in strings count too."""
     found = set()
     for node in ast.walk(ast.parse(text_of(module))):
         if isinstance(node, ast.Constant) and node.value in MODULES and node.value != "dc2":

@@ -1,4 +1,4 @@
-"""Kernel learning on Dask collections: what rows in memory give, computed when asked for, where the rows are."""
+"""Kernel learning on Dask collections: the same as for rows in memory, computed on demand, where the rows are."""
 
 from typing import Any
 

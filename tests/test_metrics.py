@@ -1,4 +1,4 @@
-"""Scores of a clustering: equal to their definitions, whatever the labels are called and however rows are weighed."""
+"""Scores of a clustering: equal to their definitions, for any names of labels and any weights of rows."""
 
 from itertools import permutations
 

@@ -226,3 +226,26 @@ def test_ids_that_name_no_point_are_refused(module):
         module.offer_links(points, 8, links + 4, fresh, order, ids, squared)
     with pytest.raises(ValueError, match="near"):
         module.offer_copies(ids, squared, np.array([0, 1, 2, 3]), order, *lists_of(points, 2))
+
+
+@given(
+    n=st.integers(1, 60),
+    step=st.integers(1, 4),
+    k=st.integers(1, 12),
+    most=st.integers(1, 8),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=100, deadline=None)
+def test_both_cores_find_the_same_exits(n, step, k, most, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 4, (n, 2)).astype(float)  # many at the same distance
+    some = np.arange(0, n, step, dtype=np.int32)
+    to_some = np.linalg.norm(points[:, None] - points[some], axis=2)
+    first = int(rng.integers(0, n))
+    near = np.argsort(np.linalg.norm(points[first:, None] - points, axis=2), axis=1)[:, :k].astype(np.int32)
+    ours = native.find_exits(to_some, some, near, first, most)
+    np.testing.assert_array_equal(ours, reference.find_exits(to_some, some, near, first, most))
+    for own, exits in enumerate(ours, first):
+        reached = np.append(near[own - first, 1:], some[exits[exits >= 0]])
+        trapped = (to_some[reached] >= to_some[own]).all(axis=0) & (to_some[own] > 0)
+        assert not trapped.any() or (exits >= 0).all()

@@ -1,4 +1,4 @@
-"""What people try first, and what they are told where it cannot work."""
+"""What people try first, and what the message says if it cannot work."""
 
 import numpy as np
 import pandas as pd

@@ -59,9 +59,7 @@ def test_without_ties_exactly_the_share_is_noise(share, parameters):
     X = rows(1000)
     model = DC2Clustering(3, noise=share, random_state=0, **parameters).fit(X)
     assert len(np.unique(model.outlier_scores_)) == len(X)
-    assert (model.labels_ == -1).sum() == round(
-        1000 * share
-    )  # 0.29 * 1000 is 290, whatever floats make of it
+    assert (model.labels_ == -1).sum() == round(1000 * share)  # 0.29 * 1000 is 290, despite rounding
 
 
 def test_no_noise_gives_no_noise_and_reads_no_row_again():

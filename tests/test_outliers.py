@@ -1,4 +1,4 @@
-"""Outlier scores: how far out a row lies, whoever computes it."""
+"""Outlier scores: how far out a row lies, the same by any engine."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Seed sequences: what stands for the same randomness and what does not."""
+"""Seed sequences: which random states give the same randomness, and which do not."""
 
 import numpy as np
 import pytest

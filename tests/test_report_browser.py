@@ -19,7 +19,7 @@ WIDTHS = {"desk": 1280, "phone": 390}
 
 
 def installed_browser() -> tuple[str, str]:
-    """Chromium and its driver, installed from Debian where that is possible, or the test is skipped."""
+    """Chromium and its driver, installed from Debian if possible; otherwise the test is skipped."""
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         if not (shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0):
             pytest.skip("there is no chromium with chromedriver, and only root can install it with apt-get")

@@ -1,4 +1,4 @@
-"""Laws of what the report is built from: text, numbers, pictures and charts."""
+"""Laws of the report's building blocks: text, numbers, pictures and charts."""
 
 import re
 import zlib

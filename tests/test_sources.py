@@ -1,4 +1,4 @@
-"""Laws that hold for every source: the same rows, whatever they come from and however they are cut."""
+"""Laws that hold for every source: the same rows from any kind of data and in any blocks."""
 
 import numpy as np
 import pandas as pd
@@ -170,7 +170,7 @@ def test_values_that_are_not_finite_are_named_with_column_count_and_row():
     with pytest.raises(
         InputError, match=r"infinity or a value too large for dtype\('float32'\).*column 0 has 1"
     ):
-        raise_if_not_finite(X, source_name="data.parquet")
+        raise_if_not_finite(X)
 
 
 def test_many_columns_with_missing_values_are_counted_not_listed():

@@ -307,7 +307,7 @@ print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 102
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_memory_stays_bounded_whatever_the_size_of_the_file(suffix, tmp_path):
-    """200 MB, read in 4 MB blocks, take well under 100 MB; in Parquet also where they are one row group."""
+    """200 MB, read in 4 MB blocks, take well under 100 MB; in Parquet even as a single row group."""
     path = tmp_path / f"x{suffix}"
     part = pa.record_batch({f"c{i}": np.random.default_rng(i).normal(size=100_000) for i in range(10)})
     open_writer = pa.parquet.ParquetWriter if suffix == ".parquet" else pa.ipc.new_file

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 from dc2 import DC2Clustering, as_source
 from dc2.cli import main
 from dc2.errors import SourceError
+from table_data import two_groups
 
 server = pytest.importorskip("moto.server")
 s3fs = pytest.importorskip("s3fs")
 
-DRAW = np.random.default_rng(0)
-GROUP = DRAW.integers(0, 2, 600)
-TABLE = pa.table(
-    {
-        "customer": [f"C{number:03}" for number in range(600)],
-        "age": 30.0 + 30 * GROUP + DRAW.normal(0, 3, 600),
-        "visits": 2.0 + 9 * GROUP + DRAW.normal(0, 1, 600),
-    }
-)
+TABLE = two_groups()
 ROWS = np.column_stack([TABLE["age"], TABLE["visits"]])
 SCHEMES = pytest.mark.parametrize("scheme", ["s3", "s3a"])
 
@@ -90,11 +83,11 @@ def test_a_bucket_that_is_not_there_is_said(bucket: str, scheme: str) -> None:
 
 @SCHEMES
 def test_the_command_line_takes_addresses(bucket: str, scheme: str, tmp_path: Path) -> None:
-    labels = tmp_path / "labels.csv"
+    labels = tmp_path / "labels.arrow"
     address = f"{scheme}://{bucket}/year/*.parquet"
     with pytest.raises(SystemExit, match="0"):
         main(["cluster", address, "-k", "2", "--id", "customer", "-o", str(labels)])
     model = DC2Clustering(2, scale="standard", random_state=0).fit(ROWS)
-    found = pyarrow.csv.read_csv(labels)
+    found = pyarrow.feather.read_table(labels)
     assert found["customer"].to_pylist() == TABLE["customer"].to_pylist()
     np.testing.assert_array_equal(found["label"], model.labels_)

@@ -27,7 +27,7 @@ BANDWIDTHS = [0.0125, 0.02, 0.025, 0.05, 0.1, 1.0]
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    """Small matrices are slower on several threads, and much slower where others use them too."""
+    """Small matrices are slower on several threads, and much slower if others use these too."""
     with threadpool_limits(1):
         yield
 

@@ -1,4 +1,4 @@
-"""Stability: what is there comes back, what is cut out of a cloud does not."""
+"""Stability: real clusters come back, pieces cut out of a cloud do not."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Laws of tables: what people have goes in, is said to be prepared, and gives the same labels however it is cut up."""
+"""Laws of tables: tables as people have them are prepared, which is reported, with the same labels in any blocks."""
 
 import os
 import re

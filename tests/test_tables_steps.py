@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
 
 
 def shop(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three groups of customers, told by an age, by what they spend and by counts of orders."""
+    """Three groups of customers, which differ in age, in what they spend and in their number of orders."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 3, n)
     table = pd.DataFrame(

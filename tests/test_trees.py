@@ -1,4 +1,4 @@
-"""Random projection trees: where cuts fall, what leaves hold, and that any row finds its leaf again."""
+"""Random projection trees: where cuts fall, what leaves hold, and that every row finds its leaf again."""
 
 import pickle
 from typing import Any

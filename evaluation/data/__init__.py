@@ -1,4 +1,4 @@
-"""Public data: the paper's six sets as it prepares them, stand-ins for what is not to be had, and benchmark sets.
+"""Public data: the paper's six sets as it prepares them, stand-ins for missing ones, and benchmark sets.
 
 Every loader takes ``data_home``, a folder that holds the files, plain or gzipped; None looks into the folder that the
 environment variable ``DC2_DATA`` names, then into the user's cache. With ``download=True`` a missing file is fetched

@@ -52,7 +52,7 @@ def plain_files(name: str, stream: IO[bytes], max_bytes: int) -> Iterator[tuple[
 
 @contextmanager
 def _seekable(stream: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Give a stream in which a zip's list of contents, which stands at its end, can be sought."""
+    """Give a seekable stream, needed because a zip's list of contents is at its end."""
     if stream.seekable():
         yield stream
         return

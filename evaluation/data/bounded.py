@@ -1,4 +1,4 @@
-"""Reading what is packed, up to a bound: a small archive may unpack to more than a disk holds."""
+"""Reading packed files up to a limit: a small archive may unpack to more than a disk holds."""
 
 import gzip
 import io

@@ -26,10 +26,10 @@ _FAILURES = (OSError, EOFError, ValueError, tarfile.TarError, zipfile.BadZipFile
 
 @dataclass(frozen=True)
 class DataFile:
-    """One plain file of a data set, and how to know that a download of it is sound.
+    """One plain file of a data set, and how to check a download of it.
 
-    `sha256` is that of the unpacked content: publishers give none, and an archive may be packed anew. Where it is
-    None the number of lines is checked, and the first download is pinned: later ones must be the same.
+    `sha256` is that of the unpacked content, since publishers give none and an archive may be repacked. If it is None,
+    the number of lines is checked, and the first download is pinned: later ones must be the same.
     """
 
     name: str
@@ -40,7 +40,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Archive:
-    """A public address, the data files found there, and what a file there may unpack to at most."""
+    """A public address, the data files found there, and the largest size that a file may unpack to."""
 
     url: str
     files: tuple[DataFile, ...]
@@ -48,7 +48,7 @@ class Archive:
 
 
 def obtain(archive: Archive, data_home: Folder | None, *, download: bool) -> list[Path]:
-    """Return a path for every file of `archive`, in its order, downloading what is not on this machine."""
+    """Return a path for every file of `archive`, in order, downloading files that are not on this machine."""
     folders = search_folders(data_home)
     missing = [file for file in archive.files if _find(file, folders) is None]
     if missing:

@@ -1,4 +1,4 @@
-"""HT Sensor: a home watched by eight gas sensors while wine or bananas stand about, or nothing does."""
+"""HT Sensor: eight gas sensors in a home, with wine, bananas or nothing near them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where data files lie: a folder given, the folder ``DC2_DATA`` names, or the user's cache."""
+"""Where data files are: a given folder, the folder that ``DC2_DATA`` names, or the user's cache."""
 
 import os
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 def search_folders(data_home: Folder | None) -> list[Path]:
     """Return the folders to look in, in order; the last one is where a download goes.
 
-    Without pooch, which knows the platform's cache and downloads into it, the folder that is named is all.
+    Without pooch, which knows the platform's cache and downloads into it, there is only the folder that is named.
     """
     if data_home is not None:
         return [Path(data_home).expanduser()]

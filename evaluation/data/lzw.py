@@ -12,7 +12,7 @@ _HEADER_BYTES = 3
 def unlzw(compressed: bytes, max_bytes: int) -> bytes:
     """Return the content of a ``.Z`` file, which is refused if it has more than `max_bytes`.
 
-    Codes stand least significant bit first and grow from 9 bits. The writer works in groups of eight codes: where
+    Codes are stored least significant bit first and grow from 9 bits. The writer works in groups of eight codes: when
     the width changes, the rest of the group is padding and must be skipped.
     """
     if compressed[:2] != b"\x1f\x9d":

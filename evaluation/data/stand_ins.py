@@ -1,4 +1,4 @@
-"""Simulated stand-ins for the two sensor sets that may not be at hand: for time and memory, never for accuracy."""
+"""Simulated stand-ins for the two sensor sets, if these are missing: for time and memory, never for accuracy."""
 
 from typing import Any
 

@@ -13,8 +13,8 @@ __all__ = ["standardise"]
 def standardise(X: NDArray[Any]) -> None:
     """Give every column of `X` mean 0 and variance 1 (division by n), in place; constant columns become 0.
 
-    Sums run in float64 about the first row, so a constant column has exactly no variance. Rows pass in blocks: the
-    largest set has eight million of them.
+    Sums run in float64 about the first row, so a constant column has a variance of exactly 0. Rows are taken in blocks:
+    the largest set has eight million of them.
     """
     n = len(X)
     origin = X[0].astype(np.float64)

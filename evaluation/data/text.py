@@ -1,4 +1,4 @@
-"""Reading text tables, plain or gzipped, block by block so that memory stays near the result's size."""
+"""Reading text tables, plain or gzipped, block by block: memory stays near the size of the result."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -49,8 +49,7 @@ def numeric_blocks(
 def stack(blocks: Iterable[NDArray[Any]], path: Path) -> NDArray[Any]:
     """Join blocks of rows as they come, in one array that grows by an eighth whenever it is full.
 
-    A list of all blocks beside the result would double the peak of memory; most systems enlarge a big array where it
-    is, without a copy.
+    Keeping all blocks beside the result would double the peak of memory; most systems enlarge a big array in place.
     """
     result: NDArray[Any] | None = None
     n_rows = 0

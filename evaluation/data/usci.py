@@ -76,7 +76,7 @@ def load_usci(data_home: Folder | None = None, *, download: bool = True) -> Bunc
 
 
 class _Numbering(dict[str, int]):
-    """Numbers words in the order in which they are first asked for."""
+    """Numbers words in the order in which they first occur."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)

@@ -130,9 +130,8 @@ def labelled(
         return cluster_weights(clusterer)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", PreparationNote
-            )  # levels too rare for the sample, and not new ones
+            # The levels it would count are not new, but too rare for the sample.
+            warnings.simplefilter("ignore", PreparationNote)
             return write_and_count(clusterer, source, files["labels"], wanted.label_column)
     except Exception as error:
         raise kept_by_model(error, clusterer, files, wanted) from error

@@ -43,7 +43,7 @@ from dc2.tables.unseen import CountsUnseen
 __all__ = ["SignatureClusterer"]
 
 Value = TypeVar("Value")
-FEWEST_TO_JUDGE = 50  # signatures, to say that a number of clusters does not show
+FEWEST_TO_JUDGE = 50  # signatures needed to judge whether a number of clusters shows in the data
 
 
 class SignatureClusterer(
@@ -56,9 +56,9 @@ class SignatureClusterer(
     SourceTransformer,
     BaseEstimator,
 ):
-    """Clusters rows by clustering their signatures; a subclass says how in its `_plan`.
+    """Clusters rows by clustering their signatures; a subclass defines how in its `_plan`.
 
-    All that is fitted is one frozen record, assigned at the very end of a fit; every public attribute reads from it.
+    The fitted state is one frozen record, assigned at the very end of a fit; every public attribute reads from it.
     """
 
     n_clusters: Any
@@ -100,8 +100,8 @@ class SignatureClusterer(
         Parameters
         ----------
         signatures : Signatures
-            Such as the merged signatures of several sites. ``signature_labels_`` has their labels in this order, so
-            that each site can label its rows with its own compressor.
+            Such as the merged signatures of several sites. ``signature_labels_`` has their labels in this order, and
+            each site can label its rows with its own compressor.
         """
         if not isinstance(signatures, Signatures):
             raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
@@ -144,20 +144,20 @@ class SignatureClusterer(
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            -1 for rows that are in no cluster, where noise was asked for. For a source that is not in memory, an
-            iterator of such arrays, block by block; for a Dask collection a lazy Dask array with the same chunks.
+            -1 for noise, rows in no cluster, if noise was asked for. For a source that is not in memory, an iterator
+            of such arrays, one per block; for a Dask collection, a lazy Dask array with the same chunks.
 
         Warns
         -----
         PreparationNote
-            Where a table was prepared and rows have levels that were not there in fit: how many, by column.
+            If a table was prepared and rows have levels unseen in fit: how many, by column.
         """
         check_is_fitted(self)
         counted, labels = self._predicted(X)
         return counted.told(labels)
 
     def _predicted(self, X: Any) -> tuple[CountsUnseen[NDArray[np.int32]], Any]:
-        """Return the cluster of each row, and who counts what is not known."""
+        """Return the cluster of each row, and the counter of unseen levels."""
         source = self._source(X)
         counted = CountsUnseen(self._labels_of(source))
         return counted, answered(source, counted, lambda: np.empty(0, np.int32), RunOptions.of(self))
@@ -178,8 +178,8 @@ class SignatureClusterer(
         X : data frame, path, list of paths, glob, ... as in `fit`
             The rows. Columns with names are found by name.
         path : path
-            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file; it appears only when it is complete, and replaces
-            an older one. It must not be one of the files that are read.
+            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file. It appears only when it is complete, and replaces
+            an older one. It must not be one of the files being read.
         id_columns : str or list of str, optional
             Columns of the data to write beside the labels.
         column : str, default="label"
@@ -243,13 +243,13 @@ class SignatureClusterer(
     def predict_proba(self, X: Any) -> Any:
         """Return how much each row belongs to each cluster: shares among its five nearest signatures.
 
-        Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from those at its border; they
-        are not calibrated probabilities, and at a border the largest may differ from `predict`, which goes by the
-        nearest signature alone.
+        Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from rows at its border. They are
+        not calibrated probabilities, and at a border the largest may differ from `predict`, which uses only the nearest
+        signature.
 
-        A row's shares add up to 1. Where noise was asked for they may add up to less, and the rest means "none": those
-        of a row whose outlier score s is above the threshold t are multiplied by (1 - s) / (1 - t), and clusters that
-        are too small have none.
+        A row's shares add up to 1. If noise was asked for they may add up to less, and the rest means "no cluster": if
+        the outlier score s of a row is above the threshold t, its shares are multiplied by (1 - s) / (1 - t), and
+        clusters that are too small get no share.
 
         Parameters
         ----------
@@ -267,8 +267,8 @@ class SignatureClusterer(
     def transform(self, X: Any) -> Any:
         """Return numbers that place each row among the clusters, of shape (n_rows, n_clusters).
 
-        Where eigenvectors made the clusters it is the spectral embedding of the row's signature; where communities
-        did, the row's ties to each cluster: the numbers behind `predict_proba`, not normalised.
+        If clusters come from eigenvectors, this is the spectral embedding of the row's signature. If they come from
+        communities, it is the row's ties to each cluster: the numbers behind `predict_proba`, not normalised.
         """
         check_is_fitted(self)
         source, record = self._source(X), self._record
@@ -306,16 +306,16 @@ class SignatureClusterer(
 
     @property
     def stability_(self) -> NDArray[np.float64]:
-        """How much of each cluster comes back, 0 to 1, when signatures are resampled and conquered anew.
+        """How much of each cluster comes back, 0 to 1, when signatures are resampled and clustered again.
 
-        The mean over ten resamplings of the likeness (Jaccard's index, by rows) to the most similar new cluster. It is
-        found when it is first asked for, from the signatures alone.
+        The mean over ten resamples of the Jaccard index, by rows, with the most similar new cluster. It is computed on
+        first use, from the signatures alone.
         """
         return self._found_stability().per_cluster
 
     @property
     def overall_stability_(self) -> float:
-        """The mean of `stability_`, clusters counting by their rows."""
+        """The mean of `stability_`, weighted by rows."""
         return self._found_stability().overall
 
     def _found_stability(self) -> Stability:
@@ -323,7 +323,7 @@ class SignatureClusterer(
         return self._once("stability", lambda: stability_of(self._plan(), record))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Anything as long as the rows is left out: a pickled model is small however many rows it was fitted on.
+        # Anything with an entry per row is left out: a pickled model is small however many rows it was fitted on.
         state = dict(super().__getstate__())  # a copy: this one is the object's own
         state.pop("_found_later", None)
         if "_record" in state:
@@ -339,7 +339,7 @@ class SignatureClusterer(
 
 
 def _say_what_does_not_show(record: ClusterRecord) -> None:
-    """Warn if the number of clusters that was asked for does not show in the data."""
+    """Warn if the number of clusters asked for does not show in the data."""
     found, k = record.conquest.communities, record.conquest.n_clusters
     if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
         return

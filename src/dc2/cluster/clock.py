@@ -11,7 +11,7 @@ STAGES = ("divide", "compress", "conquer", "populate")
 
 
 class StageClock:
-    """A progress callback that adds up the seconds of each stage and passes the news on.
+    """A progress callback that adds up the seconds of each stage and passes each call on.
 
     Examples
     --------
@@ -30,13 +30,13 @@ class StageClock:
         self._since = 0.0
 
     def __call__(self, stage: str, rows_done: int, rows_total: int | None) -> None:
-        """Take news from an engine."""
+        """Note the progress of an engine."""
         self._switch(stage)
         if self._told is not None:
             self._told(stage, rows_done, rows_total)
 
     def enter(self, stage: str) -> None:
-        """Begin a stage that no engine tells of."""
+        """Begin a stage that no engine reports."""
         self(stage, 0, None)
 
     def stop(self) -> None:

@@ -14,12 +14,12 @@ from dc2.errors import ParameterError
 
 __all__ = ["checked_plan", "compress_by"]
 
-# What a clusterer and its compressor both have, and the clusterer decides.
+# Parameters that a clusterer and its compressor share; the clusterer decides them.
 SHARED = ("n_signatures", "scale", "metric", "n_jobs", "block_bytes", "device", "random_state", "verbose")
 
 
 def _compressor_of(clusterer: Any) -> Compressor:
-    """Return the compressor of a clusterer, with the clusterer's own settings put in, or raise."""
+    """Return the compressor of a clusterer, with the clusterer's own settings, or raise."""
     given = clusterer.compressor
     if given is None:
         given = Compressor()
@@ -38,12 +38,12 @@ def _compressor_of(clusterer: Any) -> Compressor:
     # The seeds of a fit are spawned by the clusterer.
     compressor.set_params(**{name: value for name, value in shared.items() if name != "random_state"})
     if isinstance(compressor.n_signatures, str) and compressor.n_signatures == "auto":
-        compressor.set_params(n_signatures=Compressor().n_signatures)  # until the rows are seen
+        compressor.set_params(n_signatures=Compressor().n_signatures)  # replaced once the rows are seen
     return compressor
 
 
 def compress_by(plan: Plan) -> Compress:
-    """Return what compresses rows by a plan."""
+    """Return a function that compresses rows by a plan."""
     return lambda source, engine, seeds, n_threads: compress(source, engine, plan, seeds, n_threads)
 
 

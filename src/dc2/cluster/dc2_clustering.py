@@ -33,52 +33,54 @@ __all__ = ["DC2Clustering"]
 class DC2Clustering(SignatureClusterer):
     """Clusters of any shape and number in 10^3 to 10^9 rows, without settings.
 
-    Rows are divided by random projections and compressed to signatures; every row ties the signatures that lie nearest
-    to it to each other; communities of that graph are the clusters, as many as persist over resolutions and come back
-    when rows are drawn anew. Every row takes the cluster of its signature. Rows that are few are not compressed: each
-    distinct one is a node of the graph.
+    Rows are divided by random projections and compressed to signatures. Every row ties its nearest signatures to each
+    other, and the communities of that graph are the clusters: as many as persist over resolutions and come back when
+    rows are resampled. Every row takes the cluster of its signature. If rows are few they are not compressed, and each
+    distinct row is a node of the graph.
 
     Parameters
     ----------
     n_clusters : "auto", int, (low, high) or range, default="auto"
-        Number of clusters. "auto" takes what the data show, also 1, without an upper bound; a pair or a range bounds
-        the choice; a number is always met if so many distinct rows exist.
+        Number of clusters. "auto" takes what the data show, possibly 1, without an upper limit; a pair or a range
+        limits the choice; a number is always met if there are that many distinct rows.
     n_signatures : "auto" or int, default="auto"
-        Number of signatures. "auto" goes by distinct rows, columns and `n_clusters` alone: rows that are few are the
-        nodes themselves, and beyond that the number grows with rows and columns. A number is taken as it is.
+        Number of signatures. "auto" depends on distinct rows, columns and `n_clusters` alone: if rows are few, they are
+        the nodes themselves; otherwise the number grows with rows and columns. A number is taken as it is.
     similarity : {"ties", "rpf", "gaussian"} or an object such as ``Ties(n_ties=8)``, default="ties"
-        What makes two signatures alike. The graph of "ties" is conquered by communities; the kernels, which are dense
-        and for at most about 2000 signatures, by spectral clustering.
+        What makes two signatures alike. The graph of "ties" is clustered by communities; the kernels, which are dense
+        and suit up to about 2000 signatures, by spectral clustering.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        With "cosine" only the direction of a row counts, as suits embeddings. A row of zeros has none and is refused.
+        With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
+        refused.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
-        What becomes of tables with words, dates or blanks. "auto" prepares a data frame, a file or a dataset if a
-        column is not numeric or has blanks, says once what it did with each column, and leaves numbers as they are;
-        arrays are never prepared. A `TablePreparer` prepares every table by its parameters. None refuses what is not
-        numbers. Where a table is prepared, `scale` must be None, and new rows need the columns by name.
+        How tables with words, dates or blanks are handled. "auto" prepares a data frame, a file or a dataset if a
+        column is not numeric or has blanks, and says once what it did with each column; tables of numbers stay as they
+        are, and arrays are never prepared. A `TablePreparer` prepares every table by its parameters. None refuses
+        anything but numbers. If a table is prepared, `scale` must be None, and new rows need the columns by name.
     noise : float, default=0.0
-        Share of the rows, by weight, that belong to no cluster: at most so many are labelled -1, those with the highest
-        outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label, so that
-        ties may leave fewer; without ties the share is exact. From 0 up to, but not including, 1. Rows that are not
-        in memory are read once more for it; 0 costs nothing and labels no row -1.
+        Share of the rows, by weight, that belong to no cluster: at most this share is labelled -1, the rows with the
+        highest outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label,
+        so there may be fewer; without equal scores the share is exact. From 0 up to, but not including, 1. Rows that
+        are not in memory are read once more for it; 0 costs nothing and labels no row -1.
     min_cluster_share : float or None, default=None
-        Clusters with less than this share of the weight are labelled -1 as well, besides `noise`; the largest never
-        is. ``n_clusters_`` counts them still.
+        Clusters with less than this share of the weight are labelled -1 too; the largest never is. ``n_clusters_``
+        still counts them.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor()``. What it shares with this class is set here.
+        How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     device : "cuda" or None, default=None
-        "cuda" sends rows that lie on the host through a graphics card, block by block. Rows that lie on one are worked
-        on there anyway. The result does not depend on it.
+        "cuda" sends rows in host memory through a graphics card, block by block. Rows already on a card are worked on
+        there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -87,24 +89,24 @@ class DC2Clustering(SignatureClusterer):
     outlier_scores_ : ndarray of shape (n_rows,), float64
         The outlier score of each training row; for rows in memory only.
     noise_threshold_ : float
-        Rows with a higher outlier score are noise; there only with `noise` above 0.
+        Rows with a higher outlier score are noise; exists only with `noise` above 0.
     n_clusters_ : int
         The number of clusters found, before any are marked as noise.
     layers_ : list of ndarray of shape (n_signatures,), int32
-        Every partition that persists, finest first; each cluster of one lies within one of the next. ``labels_`` comes
-        from one of them, number ``layer_``.
+        Every partition that persists, finest first; each cluster of one lies within a cluster of the next. ``labels_``
+        comes from one of them, number ``layer_``.
     cluster_tree_ : list of ndarray
-        For each layer but the last, the cluster of the next layer that each of its clusters lies in.
+        For each layer but the last, the cluster of the next layer that contains each of its clusters.
     resolution_path_ : dict of arrays
         What was considered: "resolution", the number of clusters there, how well it came back, and its score.
     signatures_ : Signatures
         Points, weights and spread.
     signature_labels_ : ndarray of shape (n_signatures,), int32
-        The cluster of each signature; -1 only by `min_cluster_share`.
+        The cluster of each signature; -1 only because of `min_cluster_share`.
     similarity_ : TieSimilarity
         The graph: ``similarity_.matrix()`` is sparse.
     preparer_ : TablePreparer
-        What made numbers of a table of mixed columns; there only where one was prepared.
+        Turned a table of mixed columns into numbers; exists only if a table was prepared.
     distortion_ : float
         Mean squared distance of a row to its signature.
     stage_seconds_ : dict
@@ -113,11 +115,11 @@ class DC2Clustering(SignatureClusterer):
 
     Notes
     -----
-    Two passes over the rows (one and a sample if they lie in memory). No step costs the square of the signatures.
-    The same labels for any number of threads, size of blocks, layout of files and engine.
+    A fit takes two passes over the rows (one and a sample if they lie in memory). No step costs the square of the
+    number of signatures. The labels are the same for any number of threads, size of blocks, layout of files and engine.
 
-    Where rows are the nodes the model holds them; `save` then writes them to the file. Give `n_signatures` to keep
-    averages only.
+    If rows are the nodes, the model holds them, and `save` writes them to the file. Give `n_signatures` to keep only
+    averages.
 
     References
     ----------
@@ -134,12 +136,12 @@ class DC2Clustering(SignatureClusterer):
     >>> model.n_clusters_, clustering_accuracy(y, model.labels_) > 0.99
     (2, True)
 
-    Rows that are all the same are one cluster:
+    Equal rows are one cluster:
 
     >>> DC2Clustering().fit_predict([[1.0, 2.0]] * 3).tolist()
     [0, 0, 0]
 
-    Of a hundred rows and a stray one, the stray one belongs to no cluster:
+    A stray row beside a hundred others belongs to no cluster:
 
     >>> rows = [[x, y] for x in range(10) for y in range(10)] + [[50, 50]]
     >>> model = DC2Clustering(noise=0.01, random_state=0).fit(rows)
@@ -214,8 +216,8 @@ class DC2Clustering(SignatureClusterer):
         """Return how far out each row lies: 0 to 1, higher is farther.
 
         The distance of a row to its neighbourhood, the rows of its nearest signatures, is compared with that of a
-        typical row: 1/3 is typical, 1/2 twice as far, 2/3 four times. Scores depend on the signatures only: not on
-        clusters, and not on the other rows of X.
+        typical row: 1/3 is typical, 1/2 is twice as far, 2/3 four times as far. Scores depend only on the signatures,
+        not on clusters or on the other rows of X.
 
         Parameters
         ----------
@@ -225,14 +227,14 @@ class DC2Clustering(SignatureClusterer):
         Returns
         -------
         ndarray of shape (n_rows,), float64
-            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection a
+            For a source that is not in memory, an iterator of such arrays, one per block; for a Dask collection, a
             lazy Dask array with the same chunks.
         """
         check_is_fitted(self)
         return self._scored(X, self._scores_of(self._outliers()))
 
     def score_samples(self, X: Any) -> Any:
-        """Return the negative of `outlier_scores`: the higher, the more ordinary, as scikit-learn's detectors have it.
+        """Return the negative of `outlier_scores`: higher is more ordinary, as in scikit-learn's detectors.
 
         Parameters
         ----------
@@ -289,20 +291,20 @@ class DC2Clustering(SignatureClusterer):
         *,
         layer: int | None = None,
     ) -> Self:
-        """Choose other clusters, without the rows: in a fraction of the time of a fit, also on a loaded model.
+        """Choose other clusters, without the rows; takes a fraction of the time of a fit, and works on a loaded model.
 
         Parameters
         ----------
         n_clusters : int, "auto", (low, high), range or None
             None keeps what was asked for last.
         layer : int, optional
-            Instead of a number: take this one of ``layers_``, as it is.
+            Take this one of ``layers_`` instead of a number.
 
         Returns
         -------
         self
-            ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are. The layers
-            that were found are kept, nested around the new clusters; ``recluster("auto")`` goes back to the choice.
+            ``labels_``, `predict` and everything else now give the new clusters; parameters stay as they are. The
+            layers found before are kept, nested around the new clusters; ``recluster("auto")`` goes back to the choice.
         """
         if layer is None:
             return self._reconquer(n_clusters)
@@ -311,7 +313,7 @@ class DC2Clustering(SignatureClusterer):
         return self._keep(with_layer(self._fitted(), self._checked_layer(layer)))
 
     def labels_of_layer(self, layer: int) -> NDArray[np.int32]:
-        """Return the clusters of one of ``layers_``: of rows, where these are in memory, else of signatures.
+        """Return the clusters of one of ``layers_``: of rows if they are in memory, otherwise of signatures.
 
         Parameters
         ----------
@@ -325,5 +327,5 @@ class DC2Clustering(SignatureClusterer):
     def _checked_layer(self, layer: Any) -> int:
         number, there = check_integer("layer", layer, low=0), len(self.layers_)
         if number >= there:
-            raise ParameterError(f"layer={number} is not there: the layers are 0 (finest) to {there - 1}.")
+            raise ParameterError(f"there is no layer={number}: the layers are 0 (finest) to {there - 1}.")
         return number

@@ -1,4 +1,4 @@
-"""The fit of every clusterer: divide, compress, conquer. It reads rows and makes a record; it changes nothing."""
+"""The fit of every clusterer: divide, compress, conquer. It reads rows and returns a record; it changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ClusterPlan:
     owner : str
         The class, for messages.
     compress : callable
-        From a source, an engine, seeds and a number of threads to a `Compression`.
+        Makes a `Compression` from a source, an engine, seeds and a number of threads.
     similarity : SimilarityRecipe
     conqueror : SpectralConqueror
         How a dense similarity is conquered.
@@ -54,9 +54,9 @@ class ClusterPlan:
     options : RunOptions
     seeds : SeedSequence
     noise : NoisePlan or None
-        How much is noise; None where rows are not scored.
+        How much is noise; None if rows are not scored.
     preparation : Preparation
-        What becomes of tables that are not all numbers.
+        How tables that are not all numbers are handled.
     """
 
     owner: str
@@ -70,7 +70,7 @@ class ClusterPlan:
     preparation: Preparation = field(default_factory=Preparation)
 
     def conqueror_of(self, similarity: Any) -> Any:
-        """Return the conqueror of a similarity: communities for a sparse one, eigenvectors for a dense one."""
+        """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
         return CommunityConqueror() if similarity.sparse else self.conqueror
 
 
@@ -85,7 +85,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         opened = plan.preparation.opened(X, sample_weight, plan.owner)
         engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
     except MissingValuesError:
-        # Blanks that the types of columns do not show are found while rows are read.
+        # Blanks that column types do not show are found only while rows are read.
         taken_as_it_is = opened is None or opened.preparer is None
         opened = plan.preparation.with_blanks(X, sample_weight) if taken_as_it_is else None
         if opened is None:
@@ -168,7 +168,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
 
 
 def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
-    """Return another record of the same fit, its signatures conquered anew; no rows are needed."""
+    """Return another record of the same fit, with its signatures conquered again; no rows are needed."""
     if wish != record.wish:  # what the rows were fitted with is taken again, with the same warning
         _check_enough_signatures(len(record.signatures), wish)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
@@ -181,7 +181,7 @@ def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: W
 
 
 def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
-    """Return how much of each cluster comes back when the signatures are resampled and conquered anew."""
+    """Return how much of each cluster comes back when the signatures are resampled and conquered again."""
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     similarity, found = record.similarity, record.conquest
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
@@ -203,7 +203,7 @@ def _compressed(
     _check_enough(source.n_rows, plan.wish)
     clock.enter("divide")
     engine = engine_for(source, replace(plan.options, verbose=clock))
-    fresh = seed_sequence(seeds)  # a second try draws what the first one did
+    fresh = seed_sequence(seeds)  # a second try must draw the same as the first
     compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs))
     _check_enough(compression.n_rows, plan.wish)
     return engine, compression

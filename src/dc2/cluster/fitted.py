@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dc2.cluster.record import ClusterRecord
 from dc2.communities import CommunityResult, Verdict, partitions_by_number
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Spectrum, Wish
+from dc2.conquer import Spectrum
 from dc2.estimators.columns import Columns
 from dc2.tables import TablePreparer
 
@@ -31,7 +31,7 @@ class FittedAttributes:
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the columns seen in fit, where they have names."""
+        """Names of the columns seen in fit, if they have names."""
         return self._columns_in.feature_names_in
 
     @property
@@ -41,12 +41,12 @@ class FittedAttributes:
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of the signatures: those of the rows, or what these were reduced or prepared to."""
+        """Names of the columns of the signatures: those of the rows, or of what these were reduced or prepared to."""
         return self._fitted().columns.names_out
 
     @property
     def preparer_(self) -> TablePreparer:
-        """What made numbers of the table; its ``decisions_`` say how."""
+        """Turned the table into numbers; its ``decisions_`` say how."""
         return _there(self._fitted().preparer, "preparer_", "where a table was prepared")
 
     @property
@@ -72,18 +72,18 @@ class FittedAttributes:
 
     @property
     def signature_labels_(self) -> NDArray[np.int32]:
-        """The cluster of each signature, -1 where clusters that are too small are noise."""
+        """The cluster of each signature; -1 if its cluster is too small and counts as noise."""
         return self._fitted().signature_labels
 
     @property
     def noise_weights_(self) -> NDArray[np.float64]:
-        """The rows fitted that are labelled -1, or their weight, of each signature."""
+        """How many training rows of each signature, or what weight of them, are labelled -1."""
         noise = self._fitted().noise_of_signatures
         return _there(noise, "noise_weights_", "where noise or min_cluster_share was asked for")
 
     @property
     def router_(self) -> Any:
-        """What sends a row to its signature."""
+        """Sends a row to its signature."""
         return self._fitted().router
 
     @property
@@ -142,18 +142,18 @@ class FittedAttributes:
 
     @property
     def layer_(self) -> int:
-        """Which of the layers the labels are."""
+        """The number of the layer that the labels come from."""
         return self._communities("layer_").chosen_layer
 
     @property
     def partitions_(self) -> dict[int, NDArray[np.int32]]:
-        """Clusters of the signatures by their number, for each number that was looked at, fewest first."""
+        """Clusters of the signatures for each number of clusters that was considered, fewest first."""
         found = self._communities("partitions_")
         return partitions_by_number(found, self._fitted().signatures.weights)
 
     @property
     def cluster_tree_(self) -> list[NDArray[np.int32]]:
-        """For each layer but the last, the cluster of the next layer that each of its clusters lies in."""
+        """For each layer but the last, the cluster of the next layer that contains each of its clusters."""
         return list(self._communities("cluster_tree_").cluster_tree)
 
     @property
@@ -163,13 +163,8 @@ class FittedAttributes:
 
     @property
     def verdict_(self) -> Verdict:
-        """What speaks for this number of clusters, and for the next best; ``str`` makes a sentence of it."""
+        """The evidence for this number of clusters, and for the next best; ``str`` says it in a sentence."""
         return self._communities("verdict_").verdict
-
-    @property
-    def wish_(self) -> Wish:
-        """The number of clusters that was asked for last."""
-        return self._fitted().wish
 
     @property
     def _n_features_out(self) -> int:

@@ -36,7 +36,7 @@ class CentreRouter:
 
     centres: NDArray[Any]
     scaling: Scaling | None = None  # divides values whose squares would overflow
-    shortlist: bool = True  # not needed: all centres are compared
+    shortlist: bool = True  # unused: every centre is compared
 
     def in_words(self) -> str:
         """Say what divides the rows."""
@@ -76,10 +76,10 @@ class CentreRouter:
 
 @saved_model
 class KASP(RASP):
-    """Fast approximate spectral clustering with K-means; one of the paper's rivals.
+    """Fast approximate spectral clustering with K-means, a method that the paper compares itself with.
 
     Above 20,000 rows the signatures are found in two stages, as its authors do: 20 restarts on a tenth of the rows,
-    then once on all rows from the best centres. Rows must lie in memory.
+    then one run on all rows from the best centres. Rows must lie in memory.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class KASP(RASP):
     assign : {"ncut", "kmeans"}, default="ncut"
         From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
     weighted : bool, default=False
-        Whether conquer regards how many rows a signature stands for.
+        Whether spectral clustering takes into account how many rows a signature stands for.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
@@ -100,7 +100,8 @@ class KASP(RASP):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -156,7 +157,7 @@ def compress_by_kmeans(source: Source, engine: Engine, seeds: SeedSequence, n_ce
 
 
 def _every_few(X: NDArray[Any], weights: NDArray[np.float64] | None, n_centres: int, n_rows: int) -> Sample:
-    """Return rows taken at even steps, as many for each centre as a sample has."""
+    """Return rows taken at even steps, as many per centre as a sample has."""
     rows = np.arange(0, len(X), -(-len(X) // sampled_rows(n_centres)))
     total = float(len(X) if weights is None else weights.sum())
     return Sample(rows, X[rows], None if weights is None else weights[rows], n_rows, total)
@@ -166,11 +167,11 @@ def kmeans_centres(
     X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence
 ) -> NDArray[Any]:
     """Return the centres of K-means, in two stages if the rows are many."""
-    from sklearn.cluster import KMeans  # a fifth of a second that other clusterers do not need
+    from sklearn.cluster import KMeans  # here, since the import takes a fifth of a second
 
     first_seed, second_seed, sample_seed = (int(seed) for seed in seeds.generate_state(3))
     with warnings.catch_warnings():
-        # Fewer distinct rows than centres is checked elsewhere.
+        # Whether there are fewer distinct rows than centres is checked elsewhere.
         warnings.simplefilter("ignore", ConvergenceWarning)
         first = KMeans(n_centres, n_init=FIRST_RESTARTS, random_state=first_seed)
         if len(X) <= TWO_STAGES_ABOVE:

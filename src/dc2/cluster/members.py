@@ -1,4 +1,4 @@
-"""Members: a real row for each signature, so that clusters can be shown by rows and not only by means."""
+"""Members: a real row for each signature, to show clusters by rows and not only by means."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dc2.core.pairs import squared_distances_of_pairs
 
 __all__ = ["member_rows"]
 
-TRIED = 8  # sampled rows of each signature, of which the nearest is taken
+TRIED = 8  # sampled rows of each signature; the nearest is taken
 
 
 def member_rows(compression: Compression, similarity: Any, n_threads: int = 1) -> NDArray[Any]:
-    """Return a row of each signature as it was clustered: the nearest to it of a few sampled ones.
+    """Return a row of each signature, in the units of clustering: the nearest of a few sampled ones.
 
-    A signature without sampled rows is returned itself, and so are signatures that are rows.
+    For a signature without sampled rows, or one that is a row, return the signature itself.
     """
     points, sample = compression.signatures.points, compression.sample
     if sample is None:
@@ -37,7 +37,7 @@ def member_rows(compression: Compression, similarity: Any, n_threads: int = 1) -
 
 
 def _signature_of(compression: Compression, similarity: Any) -> NDArray[np.int32]:
-    """Return the signature of each sampled row; where rows tied signatures, it is known already."""
+    """Return the signature of each sampled row; if rows tied signatures, it is known already."""
     assert compression.sample is not None
     if similarity.sparse:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]

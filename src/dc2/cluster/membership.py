@@ -19,19 +19,19 @@ TIES = 5
 
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """How much rows are tied to each cluster: the weights of their ties to the nearest five signatures, added up.
+    """How strongly rows are tied to each cluster: the summed weights of their ties to the nearest five signatures.
 
     Attributes
     ----------
     router : Router
         With shortlists.
     label_of_id : ndarray of shape (n_ids,), int32
-        -1 where a signature is in no cluster.
+        -1 if a signature is in no cluster.
     n_clusters : int
     shares : bool
         Whether the ties of a row are divided by their sum.
     belongs : callable or None
-        From a block to how much each row belongs to any cluster, 0 to 1; None where all do.
+        Gives for the rows of a block how much each belongs to any cluster, 0 to 1; None if all do fully.
     """
 
     router: Any
@@ -44,7 +44,7 @@ class Membership:
         """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
         ids, squared = self.router.nearest_few(block.where_they_lie, TIES)
         weights = tie_weights(squared)
-        ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, is that of no cluster
+        ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, means no cluster
         for k in range(ids.shape[1]):
             ties[np.arange(len(ids)), self.label_of_id[ids[:, k]]] += weights[:, k]
         if self.shares:

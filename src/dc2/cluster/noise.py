@@ -26,7 +26,7 @@ class NoisePlan:
     Attributes
     ----------
     share : Fraction
-        Of the rows, by weight; exactly the decimal that was written.
+        Share of the rows, by weight: exactly the decimal that was written.
     min_cluster_share : float
         Clusters with a smaller share of the weight are noise too.
     """
@@ -47,7 +47,7 @@ class NoisePlan:
         return cls(_share("noise", noise), least)
 
     def most(self, weight: float) -> float:
-        """Return the most that noise may weigh among rows of this weight: the largest float up to the share."""
+        """Return the largest weight that noise may have among rows of this total weight."""
         exact = self.share * Fraction(weight)
         nearest = float(exact)
         return nearest if Fraction(nearest) <= exact else float(np.nextafter(nearest, 0.0))
@@ -64,18 +64,18 @@ def _share(name: str, value: Any) -> Fraction:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """What a fit knows of rows that lie far out.
+    """What a fit knows about rows that lie far out.
 
     Attributes
     ----------
     typical : float
         The distance of a typical row to its neighbourhood: the unit of scores.
     min_cluster_share : float
-        Clusters of a smaller share of the weight are noise.
+        Clusters with a smaller share of the weight are noise.
     threshold : float or None
-        Rows whose score is above it are noise; None where no noise was asked for.
+        Rows with a higher score are noise; None if no noise was asked for.
     noise_weights : ndarray of shape (n_ids,), float64, or None
-        The weight of the rows fitted that are noise by their score, for each number that the router gives.
+        The weight of the training rows that are noise by their score, for each number that the router gives.
     """
 
     typical: float

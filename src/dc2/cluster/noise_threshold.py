@@ -20,7 +20,7 @@ from dc2.sources import Block, Source, as_source
 
 __all__ = ["outliers_of"]
 
-CELLS = 512  # of the scores of a sample: where a bracket misses, they tell where to look
+CELLS = 512  # of the scores; if the bracket misses the threshold, they show where it is
 MARGIN = 6.0  # standard deviations of a sample's quantile, to either side
 BELOW_ALL, ABOVE_ALL = -1.0, 2.0
 
@@ -28,9 +28,9 @@ BELOW_ALL, ABOVE_ALL = -1.0, 2.0
 def outliers_of(
     plan: NoisePlan, source: Source, engine: Engine, compression: Compression, n_threads: int
 ) -> tuple[Outliers, NDArray[np.float64] | None]:
-    """Return what is known of outliers and, where noise is asked for, the scores of rows that lie in memory.
+    """Return what is known about outliers and, if noise is asked for, the scores of rows in memory.
 
-    Rows that are not in memory are read again only where the sample cannot decide.
+    Rows that are not in memory are read again only if the sample cannot decide.
     """
     signatures = compression.signatures
     scores_of = outlier_scores_of(near(compression.router, n_threads), signatures.weights, signatures.spread)
@@ -58,10 +58,10 @@ class _Scored:
     Attributes
     ----------
     ids : ndarray of shape (n_rows,), int32
-        Where each row goes.
+        The signature of each row.
     scores, weights : ndarray of shape (n_rows,), float64
     above : ndarray of shape (n_ids,), float64, or None
-        The weight of other rows that score higher than all of these.
+        The weight of other rows that score higher than these.
     below : float
         The weight of other rows that score lower.
     """
@@ -81,7 +81,7 @@ class _Scored:
         """Return the weight of noise at each number that the router gives; `most` is the weight of all rows there."""
         noise = self.scores > threshold
         weights = _added_up(self.ids[noise], self.weights[noise], len(most))
-        # What is added up in another order may differ in its last bit.
+        # Sums in another order may differ in their last bit.
         return np.minimum(weights if self.above is None else weights + self.above, most)
 
 
@@ -107,7 +107,7 @@ def _added_up(numbers: NDArray[Any], weights: NDArray[np.float64], n_numbers: in
 
 
 def _threshold(plan: NoisePlan, rows: _Scored) -> float:
-    """Return the smallest score that rows of at most the planned weight exceed."""
+    """Return the smallest score that is exceeded by rows of at most the planned weight."""
     counted = rows.weights > 0
     values, place = np.unique(rows.scores[counted], return_inverse=True)
     weights = np.bincount(place, rows.weights[counted])
@@ -121,7 +121,7 @@ def _threshold(plan: NoisePlan, rows: _Scored) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Tally:
-    """What one pass finds: the weight in each cell of scores and, for the rows in the bracket, all that matters."""
+    """What one pass finds: the weight in each cell of scores, and details of the rows in the bracket."""
 
     cells: NDArray[np.float64]
     above: NDArray[np.float64]
@@ -162,7 +162,7 @@ def _added(parts: Sequence[_Tally]) -> _Tally:
 def _rows_near_threshold(
     plan: NoisePlan, source: Source, engine: Engine, compression: Compression, scores_of: OutlierScores
 ) -> _Scored:
-    """Return rows whose scores enclose the threshold: one pass, and a second one if the sample misled."""
+    """Return rows whose scores enclose the threshold: one pass, and a second one if the sample was misleading."""
     assert compression.sample is not None
     scores, shares = _sorted_scores(scores_of, compression.sample)
     edges = np.unique(scores[np.linspace(0, len(scores) - 1, CELLS).astype(np.intp)])
@@ -190,7 +190,7 @@ def _sorted_scores(
 
 
 def _bracket(scores: NDArray[np.float64], shares: NDArray[np.float64], share: float) -> tuple[float, float]:
-    """Return two scores that almost surely enclose the threshold, going by the sorted scores of a sample."""
+    """Return two scores that almost surely enclose the threshold, judged by the sorted scores of a sample."""
     heaviest, alike = float(shares.max()), float(shares @ shares)
     margin = MARGIN * np.sqrt(share * (1.0 - share) * alike) + 2.0 * heaviest
     reached = np.cumsum(shares)

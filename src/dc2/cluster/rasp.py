@@ -23,7 +23,7 @@ __all__ = ["RASP"]
 
 @saved_model
 class RASP(SignatureClusterer):
-    """Fast approximate spectral clustering with a random projection tree; one of the paper's rivals.
+    """Fast approximate spectral clustering with a random projection tree, a method the paper compares itself with.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class RASP(SignatureClusterer):
     n_signatures : int, default=1000
         Leaves of the tree.
     similarity : {"gaussian", "rpf", "ties"} or an object such as ``Gaussian(sigma=0.5)``, default="gaussian"
-        What makes two signatures alike. The Gaussian kernel is exp(-||x - y||^2 / sigma), with sigma the median squared
+        What makes two signatures alike. The Gaussian kernel is exp(-||x - y||^2 / sigma); sigma is the median squared
         distance unless given.
     assign : {"ncut", "kmeans"}, default="ncut"
         From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
     weighted : bool, default=False
-        Whether conquer regards how many rows a signature stands for.
+        Whether spectral clustering takes into account how many rows a signature stands for.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
@@ -45,7 +45,8 @@ class RASP(SignatureClusterer):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------

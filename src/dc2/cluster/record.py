@@ -29,35 +29,35 @@ class ClusterRecord:
     Attributes
     ----------
     columns : Columns
-        What the rows looked like.
+        The columns of the rows.
     n_rows : int
-        How many there were.
+        Number of rows.
     router : Router or CentreRouter
-        Where a row goes.
+        Sends a row to its signature.
     signature_of_id : ndarray of shape (n_ids,), int32, or None
-        The signature for each number that the router gives, where these are not the same.
+        The signature for each number that the router gives, if these differ.
     signatures : Signatures
     similarity : Similarity
-        As it was built; a bandwidth is in use in it only if a user gave one.
+        As it was built; it has a bandwidth only if the user gave one.
     wish : Wish
-        The number of clusters that was asked for.
+        The number of clusters asked for.
     conquest : Conquest
     seed : dict
         State of the seed sequence, in plain numbers.
     stage_seconds : dict or None
-        Seconds of each stage; None where no rows were compressed here.
+        Seconds of each stage; None if no rows were compressed here.
     outliers : Outliers or None
-        What is known of rows that lie far out; None where rows are not scored.
+        What is known about rows that lie far out; None if rows are not scored.
     preparer : TablePreparer or None
-        What made the rows numbers, where they were a table of mixed columns.
+        Turned the rows into numbers, if they were a table of mixed columns.
     ids : ndarray of shape (n_rows,), int32, or None
-        What the router gave for each row, where rows are in memory. It is not saved.
+        The router's number for each row, if rows are in memory. Not saved.
     scores : ndarray of shape (n_rows,), float64, or None
-        The outlier score of each row, where rows are in memory and some are noise. It is not saved.
+        The outlier score of each row, if rows are in memory and some are noise. Not saved.
     rows : Source or None
-        The rows, where they are in memory: outlier scores may be asked for later. It is not saved.
+        The rows, if they are in memory: outlier scores may be asked for later. Not saved.
     members : ndarray of shape (n_signatures, n_features) or None
-        A row of each signature, as it was clustered, where rows were seen. It is not saved: files hold averages.
+        A row of each signature, in the units of clustering, if rows were seen. Not saved: files hold averages.
     """
 
     columns: Columns
@@ -108,11 +108,11 @@ class ClusterRecord:
             raise InputError("the parts of a ClusterRecord do not fit together.")
 
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
-        """Return values of signatures, rearranged so that the router's numbers index them."""
+        """Return values of signatures, rearranged to be indexed by the router's numbers."""
         return of_signature if self.signature_of_id is None else of_signature[self.signature_of_id]
 
     def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return rows, given as they were clustered, in the units of the data, as far as possible."""
+        """Return rows in the units of the data, as far as possible, from the units of clustering."""
         if self.preparer is not None:
             _, values = self.preparer.in_units(rows, means=False)
             return values
@@ -120,7 +120,7 @@ class ClusterRecord:
         return rows if scaling is None else np.asarray(scaling.undo(rows))
 
     def without_rows(self) -> ClusterRecord:
-        """Return the same without anything as long as the rows: a saved model is small, whatever it was fitted on."""
+        """Return the same without anything that has an entry per row: a saved model is small."""
         return replace(self, ids=None, scores=None, rows=None, members=None)
 
     def _holds(self, noise: NDArray[np.float64]) -> bool:
@@ -130,11 +130,11 @@ class ClusterRecord:
 
     @property
     def noise_weights(self) -> NDArray[np.float64] | None:
-        """The weight of the rows fitted that are noise by their score, for each number that the router gives."""
+        """The weight of the training rows that are noise by their score, for each number that the router gives."""
         return None if self.outliers is None else self.outliers.noise_weights
 
     def marked(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return clusters of signatures with -1 for those of clusters that are too small; the largest never is."""
+        """Return clusters of signatures, with -1 for clusters that are too small; the largest never is."""
         if self.outliers is None or not self.outliers.min_cluster_share:
             return labels
         sizes = np.bincount(labels, self.signatures.weights)
@@ -144,12 +144,12 @@ class ClusterRecord:
 
     @property
     def signature_labels(self) -> NDArray[np.int32]:
-        """The cluster of each signature, -1 where it is too small."""
+        """The cluster of each signature; -1 if it is too small."""
         return self.marked(self.conquest.labels)
 
     @property
     def noise_of_signatures(self) -> NDArray[np.float64] | None:
-        """The weight of the rows fitted that are labelled -1, of each signature; None where no noise was asked for."""
+        """The weight of each signature's training rows that are labelled -1; None if no noise was asked for."""
         outliers = self.outliers
         if outliers is None or (outliers.noise_weights is None and not outliers.min_cluster_share):
             return None

@@ -22,33 +22,34 @@ __all__ = ["RPFCluster"]
 
 @saved_model
 class RPFCluster(SignatureClusterer):
-    """Spectral clustering of millions of rows, by the rpf-kernel of about 1000 signatures (rpfCluster+).
+    """Spectral clustering of millions of rows, with the rpf-kernel of about 1000 signatures (rpfCluster+).
 
-    Rows are divided by random projections and compressed to signatures; a forest of random trees says how alike two
-    signatures are; spectral clustering of that similarity finds clusters of any shape; every row takes the cluster of
-    its signature. With no more rows than signatures each row is its own signature: plain rpfCluster.
+    Rows are divided by random projections and compressed to signatures. A forest of random trees says how alike two
+    signatures are, and spectral clustering of that similarity finds clusters of any shape. Every row takes the cluster
+    of its signature. With no more rows than signatures each row is its own signature: plain rpfCluster.
 
     Parameters
     ----------
     n_clusters : int, "auto" or (low, high), default=8
-        Number of clusters. "auto" chooses one, also 1, up to 50 (fewer where signatures are few); a pair or a range
-        bounds the choice.
+        Number of clusters. "auto" chooses one, from 1 to 50 (fewer if signatures are few); a pair or a range limits
+        the choice.
     n_signatures : int, default=1000
-        Number of signatures. More see finer shapes; time and memory of conquer grow with the cube and the square.
+        Number of signatures. More of them show finer shapes; the time of spectral clustering grows with their cube, its
+        memory with their square.
     similarity : {"rpf", "gaussian", "ties"} or an object such as ``RPF(n_trees=400)``, default="rpf"
-        What makes two signatures alike. See `dc2.kernels.RPF` for the parameters of the rpf-kernel, among them its
-        bandwidth. A dense similarity is conquered by spectral clustering, the graph of "ties" by communities.
+        What makes two signatures alike. See `dc2.kernels.RPF` for the parameters of the rpf-kernel, such as its
+        bandwidth. A dense similarity is clustered by spectral clustering, the graph of "ties" by communities.
     assign : {"kmeans", "ncut"}, default="kmeans"
         From eigenvectors to clusters: K-means on normalized rows (Ng, Jordan, Weiss), or recursive normalized cuts
         (Shi, Malik), as the paper's authors do.
     weighted : bool, default=False
-        Whether conquer regards how many rows a signature stands for. The paper does not.
+        Whether spectral clustering takes into account how many rows a signature stands for. The paper does not.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     metric : {"euclidean", "cosine"}, default="euclidean"
         With "cosine" only the direction of a row counts.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor()``. What it shares with this class is set here.
+        How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
@@ -56,7 +57,8 @@ class RPFCluster(SignatureClusterer):
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -73,13 +75,13 @@ class RPFCluster(SignatureClusterer):
     embedding_ : ndarray of shape (n_signatures, n_clusters)
         Its spectral embedding.
     eigenvalues_ : ndarray
-        Leading eigenvalues of the normalized similarity, descending; a gap after the k-th speaks for k clusters.
+        Leading eigenvalues of the normalized similarity, descending; a gap after the k-th suggests k clusters.
     bandwidth_ : float
         The bandwidth in use.
     bandwidth_path_ : dict of two arrays
-        "bandwidth" and "score": what was considered, and its relative eigengap; where the bandwidth was chosen.
+        "bandwidth" and "score": what was considered, and its relative eigengap; exists if the bandwidth was chosen.
     n_clusters_path_ : dict of two arrays
-        "n_clusters" and "score": what was considered; where the number was chosen. One cluster scores what data
+        "n_clusters" and "score": what was considered; exists if the number was chosen. One cluster scores what data
         without clusters would reach.
     distortion_ : float
         Mean squared distance of a row to its signature.
@@ -89,9 +91,9 @@ class RPFCluster(SignatureClusterer):
 
     Notes
     -----
-    Two passes over the rows (one and a sample if they lie in memory), O(n d log s) time for s signatures, then
-    O(s^3). Beyond the rows it needs memory for a sample, s^2 numbers and the labels. The same labels for any number
-    of threads and size of blocks. `RPFCluster.paper` gives the paper's settings to the letter.
+    A fit takes two passes over the rows (one and a sample if they lie in memory): O(n d log s) time for s signatures,
+    then O(s^3). Besides the rows it needs memory for a sample, s^2 numbers and the labels. The labels are the same for
+    any number of threads and size of blocks. `RPFCluster.paper` gives the paper's settings to the letter.
 
     References
     ----------
@@ -151,16 +153,16 @@ class RPFCluster(SignatureClusterer):
     ) -> Self:
         """Return a clusterer with the paper's settings to the letter.
 
-        Trees cut at the median along directions that are only random, placed on all rows; a row belongs to its leaf;
-        the forest has leaves of 30 and cuts at the median; clusters come from recursive normalized cuts.
+        Trees are grown on all rows and cut at the median, along directions that are purely random; a row belongs to its
+        leaf. The forest has leaves of 30 and cuts at the median. Clusters come from recursive normalized cuts.
 
         Parameters
         ----------
         n_clusters : int, default=8
         n_partitions : int, default=1
-            Partitions that grow their own tree; rpfCluster+(2) has two.
+            Number of partitions, each with a tree of its own; rpfCluster+(2) has two.
         divide : {"projection", "sampling"}, default="projection"
-            Partitions by projection or by dealing rows at random.
+            How partitions are made: by projection, or by dealing rows at random.
         bandwidth : float or "auto", default="auto"
             The paper's beta divided by the number of trees, 800.
         **parameters
@@ -204,7 +206,7 @@ class RPFCluster(SignatureClusterer):
         n_clusters: int | Literal["auto"] | tuple[int, int] | range | None = None,
         bandwidth: float | Literal["auto"] | None = None,
     ) -> Self:
-        """Cluster the signatures anew, without the rows: in a fraction of a second, also on a loaded model.
+        """Cluster the signatures again, without the rows; takes a fraction of a second, and works on a loaded model.
 
         Parameters
         ----------
@@ -216,6 +218,6 @@ class RPFCluster(SignatureClusterer):
         Returns
         -------
         self
-            ``labels_``, `predict` and all else now speak of the new clusters; parameters stay as they are.
+            ``labels_``, `predict` and everything else now give the new clusters; parameters stay as they are.
         """
         return self._reconquer(n_clusters, bandwidth)

@@ -1,4 +1,4 @@
-"""What a fitted clusterer tells of its clusters: a summary, typical rows, a map, a report, a notebook view."""
+"""What a fitted clusterer tells about its clusters: a summary, typical rows, a map, a report, a notebook view."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["TellsOfClusters"]
 
 Value = TypeVar("Value")
-MAP_SEED = 0x6D6170  # which rows are drawn where not all are
+MAP_SEED = 0x6D6170  # seed: which rows are drawn if there are too many
 
 
 class TellsOfClusters:
-    """Gives a clusterer answers to what people ask first: what these clusters are, and whether they are real."""
+    """Answers what people ask first about clusters: what they are, and whether they are real."""
 
     _record: ClusterRecord
     _fitted: Callable[[], ClusterRecord]
@@ -40,7 +40,7 @@ class TellsOfClusters:
     _scores_of: Callable[[Any], Callable[[Block], NDArray[np.float64]]]
 
     def summary(self) -> Any:
-        """Return what there is to say of each cluster, one row each.
+        """Return a table with one row per cluster: its size, its stability and what sets it apart.
 
         Returns
         -------
@@ -48,7 +48,7 @@ class TellsOfClusters:
             With the columns
 
             - ``cluster``: its number, as in ``labels_``. A last row, cluster -1, is for rows in no cluster.
-            - ``rows``, ``share``: how many rows it has, or their weight; they add up to all.
+            - ``rows``, ``share``: how many rows it has, or their weight, and its share of all.
             - ``stability``: how much of it comes back, see ``stability_``.
             - ``spread``: root mean squared distance of its rows to their mean, in the scale they were clustered in.
             - ``nearest``: the other cluster that most of its rows are nearest to.
@@ -56,8 +56,8 @@ class TellsOfClusters:
               deviations: "very high temperature (+1.8)".
             - ``typical``: its row of ``representatives_``, in these columns.
 
-            Its kind is the one that `set_output` chose; else the one that the model was fitted on; else pandas, polars
-            or pyarrow, whichever is installed. Without any of these it is a list of records.
+            Of the kind chosen by `set_output`, or else of the kind that the model was fitted on, or else of pandas,
+            polars or pyarrow, whichever is installed. Without any of these it is a list of records.
 
         Examples
         --------
@@ -77,9 +77,9 @@ class TellsOfClusters:
     def representatives_(self) -> NDArray[np.float64]:
         """A typical row of each cluster, the one nearest to its middle: ``(n_clusters_, n_features)``.
 
-        A real row, not a mean: one of those that the fit kept, at most one for each signature; exact but for rounding
-        where columns were scaled. Saved and pickled models hold no rows of compressed data, and there it is the
-        signature nearest to the middle, the mean of a few rows that are alike.
+        A real row, not a mean: one of those that the fit kept, at most one per signature; exact except for rounding if
+        columns were scaled. Saved and pickled models hold no rows of compressed data; there it is the signature nearest
+        to the middle, the mean of a few similar rows.
         """
         from dc2.facts.representatives import representatives
 
@@ -91,24 +91,24 @@ class TellsOfClusters:
         )
 
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:
-        """Return a place in the plane for rows, with their labels, ready to be drawn.
+        """Return places in the plane for rows, with their labels, ready to be drawn.
 
-        Rows lie among their nearest signatures on the map of the report. Data of two columns is its own map.
+        Rows lie among their nearest signatures on the report's map. Data with two columns is its own map.
 
         Parameters
         ----------
         X : array-like, data frame, path, ... as in `fit`, optional
             The rows. None takes the rows that the model holds: one for each signature.
         n_rows : int, default=10_000
-            How many rows to place. Of more, those with the smallest hash of their number are taken: the same each
-            time.
+            How many rows to place. If there are more, those with the smallest hash of their number are taken: the same
+            ones each time.
 
         Returns
         -------
         data frame
             With the columns ``row`` (its number, from 0; without X that of its signature), ``x``, ``y``, ``label``,
-            ``layer_0`` (finest) and so on where there are layers, and ``score``, how far out the row lies, where rows
-            are scored. Its kind is that of `summary`.
+            ``layer_0`` (finest) and so on if there are layers, and ``score``, how far out the row lies, if rows are
+            scored. It is the same kind of frame as that of `summary`.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class TellsOfClusters:
         path : path, optional
             Where to write it, such as ``report.html``; None returns what a notebook shows.
         source_description : str, optional
-            What the rows are, in your words; stands under the title.
+            What the rows are, in your words; shown under the title.
         title : str, optional
         """
         from dc2.report import write_report
@@ -177,7 +177,7 @@ class TellsOfClusters:
         return f"{diagram}{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _rows_to_place(self, X: Any, most: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Return the numbers and the values of rows to be placed, in the units of the data."""
+        """Return the numbers and the values of the rows to be placed, in the units of the data."""
         record = self._record
         if X is None:
             held = record.signatures.points if record.members is None else record.members
@@ -186,8 +186,7 @@ class TellsOfClusters:
         else:
             source = self._source(X)
         sample = take_sample(source, engine_for(source, RunOptions.of(self)), most, MAP_SEED)
-        order = np.argsort(sample.rows, kind="stable")
-        return np.asarray(sample.rows, dtype=np.int64)[order], sample.X[order]
+        return sample.rows, sample.X
 
     def _frame(self, columns: dict[str, list[Any]]) -> Any:
         return as_frame(columns, frame_kind(self, self._fitted().columns.frame))
@@ -199,7 +198,7 @@ class TellsOfClusters:
         return self._once("facts", lambda: Facts.of(self))
 
     def _once(self, name: str, find: Callable[[], Value]) -> Value:
-        """Return what was computed from this record before, or compute it; a new record starts with nothing."""
+        """Return what was computed from this record before, or compute it; nothing is kept for a new record."""
         record = self._fitted()
         of_record, found = self.__dict__.get("_found_later", (None, {}))
         if of_record is not record:

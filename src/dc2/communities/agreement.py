@@ -1,4 +1,4 @@
-"""Agreement: how alike the partitions are that resampled rows lead to."""
+"""Agreement: how similar the partitions of resampled rows are to each other."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from dc2.communities.graph import TieGraph, reweighted
 
 _RESAMPLED_NODES = 8000
 _FEWEST, _MOST = 2, 6
-_STEPS = 16  # whole numbers stand for weights of 1/16
-# The weights of a Bayesian bootstrap are exponential: here at 256 even quantiles.
+_STEPS = 16  # weights are whole numbers, in units of 1/16
+# A Bayesian bootstrap draws exponential weights; these are 256 evenly spaced quantiles.
 _EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
 
 
 def resamples(n_nodes: int) -> int:
-    """Return how many resamples to take: the fewer the nodes, the more is up to chance, and the less they cost."""
+    """Return how many resamples to take: more for few nodes, where chance matters more and a search costs less."""
     return min(max(round(_RESAMPLED_NODES / n_nodes), _FEWEST), _MOST)
 
 
 def resampled(graph: TieGraph, seed: int) -> TieGraph:
-    """Return the graph that other rows from the same source might have made, a Bayesian bootstrap.
+    """Return the graph that other rows from the same source might have made, by a Bayesian bootstrap.
 
-    All rows with the same nearest node share one weight, drawn from the exponential distribution. Where rows are the
-    nodes this is one draw for each row. Where a node stands for many rows, separate draws would average out, and any
-    arbitrary cut between nodes would seem to be as sure as the nodes are many.
+    All rows with the same nearest node share one weight, drawn from the exponential distribution. If rows are the
+    nodes, this is one draw per row. If a node stands for many rows, separate draws would average out, and even an
+    arbitrary cut between nodes would look certain.
     """
     return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
 
 
 def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
-    """Return the weights of a Bayesian bootstrap: whole numbers, 16 on average, drawn by hash."""
+    """Return the weights of a Bayesian bootstrap, drawn by hash: whole numbers with a mean of 16."""
     places = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
     drawn: NDArray[np.float64] = _EXPONENTIAL[places]
     return drawn
 
 
 def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
-    """Return the adjusted Rand index of two partitions, pairs counted by their weights' product.
+    """Return the adjusted Rand index of two partitions; a pair counts by the product of its weights.
 
-    Two partitions into one cluster agree fully. Weights are whole numbers, so that their sums are exact in any order.
+    Two partitions into one cluster agree fully. Weights are whole numbers, so their sums are exact in any order.
 
     Examples
     --------

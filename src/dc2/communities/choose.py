@@ -19,23 +19,23 @@ from dc2.communities.strays import community_ties
 from dc2.communities.valleys import Valleys
 from dc2.communities.wish import Wish
 
-# Resamples of a flat cloud agree to about this much on how to cut it. The more dimensions, the more ways there are to
-# cut, and the less they agree: it falls with this power of the dimension.
+# Resamples of a two-dimensional cloud agree about this much on how to cut it. More dimensions offer more ways to cut,
+# so they agree less: agreement falls with this power of the dimension.
 CHANCE, FALL = 0.75, 0.4
-# What agreement and valleys must come to together.
+# The least that agreement and valleys must reach together.
 LEAST_EVIDENCE = 0.33
-# A cloud of d dimensions has plateaus of about (1 + 1/d)/k: at most 2/k.
+# A cloud of d dimensions has plateaus about (1 + 1/d)/k wide: at most 2/k.
 CLOUD = 2.0
-# Between 0, the best evidence whatever the number of clusters, and 1, the sum over clusters.
+# How the number of clusters counts: 0 would take the best evidence whatever the number, 1 the sum over clusters.
 POWER = 0.65
-# What the score must reach for more than one cluster.
+# The score needed for more than one cluster.
 BAR = 0.15
 LOOKS = 3
-# Plateaus that are looked at together, side by side in threads.
+# Plateaus examined together, side by side in threads.
 TOGETHER = 4
-# How much may speak for a layer at least, in terms of the best plateau.
+# The least evidence per cluster that makes a layer, relative to the best plateau.
 LAYER_SHARE = 0.9
-# What lies beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
+# How far a plateau reaches beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
 END, FARTHEST_END = 0.125, 4.0
 
 
@@ -47,9 +47,9 @@ class Plateau:
     ----------
     n_clusters : int
     places : ndarray
-        In the profile.
+        Its places in the profile.
     width : float
-        In the logarithm of resolutions.
+        Its width in the logarithm of resolutions.
     """
 
     n_clusters: int
@@ -57,7 +57,7 @@ class Plateau:
     width: float
 
     def looks(self) -> NDArray[np.intp]:
-        """Return the places at which to look: three at most, spread over the plateau."""
+        """Return the places to examine: at most three, spread over the plateau."""
         count = min(LOOKS, len(self.places))
         spread = np.rint(np.linspace(0, len(self.places) - 1, count)).astype(np.intp)
         looks: NDArray[np.intp] = self.places[spread]
@@ -66,19 +66,19 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plateau and what speaks for it.
+    """A plateau and the evidence for it.
 
     Attributes
     ----------
     plateau : Plateau
     place : int
-        Where in the profile its partition is: where most speaks for it.
+        The place in the profile with the strongest evidence.
     agreement : float
-        There.
+        The agreement there.
     depth : float
-        Of the valleys around clusters there, each between 0 and 1, the mean.
+        The mean depth there of the valleys around clusters, each between 0 and 1.
     crossing : float
-        The share of ties that cross between clusters, 1 being that of chance.
+        How many ties cross between clusters, as a share of what chance would give.
     score : float
     """
 
@@ -91,11 +91,11 @@ class Candidate:
 
 
 def plateaus(profile: Profile, below: float = END) -> list[Plateau]:
-    """Return the plateaus of the number of clusters, which is made monotone; those of one cluster left out.
+    """Return the plateaus of the number of clusters, made monotone first; plateaus of one cluster are left out.
 
-    Between two resolutions that differ by one cluster a plateau ends half way. Where numbers in between are left out
-    it gets its share only: on a fast rise no number persists. `below` is how far below the lowest resolution its
-    plateau goes on.
+    Between two resolutions that differ by one cluster, a plateau ends half way. If numbers in between are skipped, it
+    gets only its share of the step: on a steep rise no number persists. `below` is how far the first plateau goes on
+    below the lowest resolution.
     """
     counts = np.maximum.accumulate(profile.n_clusters)
     logs = np.log(profile.resolutions)
@@ -114,7 +114,7 @@ def plateaus(profile: Profile, below: float = END) -> list[Plateau]:
 
 
 class Evidence:
-    """Agreement and valleys of a profile's partitions, each taken once, when it is asked for."""
+    """Agreement and valleys of a profile's partitions, each computed once, when it is first needed."""
 
     def __init__(self, nodes: Nodes, profile: Profile, known: dict[str, NDArray[Any]] | None = None) -> None:
         self._nodes = nodes
@@ -133,11 +133,11 @@ class Evidence:
 
     @property
     def dimension(self) -> float:
-        """The dimension that distances between nodes show."""
+        """The dimension, estimated from distances between nodes."""
         return self._valleys.dimension
 
     def valleys(self, place: int) -> tuple[float, float]:
-        """Return the mean depth of the valleys around the clusters of a partition, and the share of crossing ties."""
+        """Return the mean depth of the valleys around a partition's clusters, and the share of crossing ties."""
         if np.isnan(self.depths[place]):
             depths, crossing = self._valleys.of_partition(self._profile.partitions[place])
             self.depths[place] = np.clip(depths, 0, 1).mean()
@@ -145,9 +145,10 @@ class Evidence:
         return float(self.depths[place]), float(self.crossings[place])
 
     def below(self) -> float:
-        """Return how far below the profile, in the logarithm, its coarsest clusters would merge.
+        """Return how far below the profile, in the logarithm of resolutions, its coarsest clusters would merge.
 
-        Two merge where their ties are as many as the resolution allows by chance. Parts without ties never do.
+        Two clusters merge where their ties reach what chance would give, times the resolution. Without ties they never
+        do.
         """
         labels = self._profile.partitions[0]
         if not labels.any():
@@ -162,7 +163,7 @@ class Evidence:
         return min(max(far, END), FARTHEST_END)
 
     def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the mean agreement between partitions of the graph and of its resamples."""
+        """Return the mean agreement between the partitions of the graph and of its resamples."""
         missing = [int(place) for place in places if np.isnan(self.agreements[place])]
         searches = self._searches() if missing else []
         jobs = [(place, search) for place in missing for search in searches]
@@ -194,8 +195,8 @@ class Evidence:
 def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candidate]:
     """Return the plateaus that matter, best first.
 
-    Agreement costs most, so it is taken first where most may speak for a plateau, then only where one could still
-    have half the score of the best, or as much a cluster: as runner-up, or as a layer.
+    Agreement costs most. So it is computed for the most promising plateaus first, then only for those that could
+    still be the runner-up, with half the best score, or a layer, with as much evidence per cluster as the best.
     """
     allowed = [plateau for plateau in plateaus(profile, evidence.below()) if wish.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
@@ -228,7 +229,7 @@ def looked_at(profile: Profile, evidence: Evidence) -> list[Candidate]:
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Look at what speaks for a plateau, and where on it most does."""
+    """Return the evidence for a plateau, taken where it is strongest."""
     looks = plateau.looks()
     found = []
     for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
@@ -239,13 +240,13 @@ def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
 
 
 def score(plateau: Plateau, agrees: float, depth: float, crossing: float, dimension: float) -> float:
-    """Return how much speaks for a plateau.
+    """Return how strong the evidence for a plateau is.
 
-    Evidence is agreement beyond chance, discounted where many ties cross, and the depth of valleys. In few dimensions
-    valleys tell clusters from clouds, whose cuts resamples may well repeat: on a line all the time. In many
-    distances hardly show valleys, but there resamples of a cloud do not agree at all. Either alone can be enough.
-    Widths are taken in terms of what a cloud shows; beyond a few times of that it makes no difference how wide a
-    plateau is.
+    Evidence is agreement beyond chance, discounted where many ties cross, plus the depth of valleys. In few dimensions
+    valleys tell clusters from clouds; agreement does not, since resamples may repeat the same cut through a cloud, and
+    on a line always do. In many dimensions distances hardly show valleys, but resamples of a cloud do not agree at
+    all. Either alone can be enough. The width of a plateau is taken relative to that of a cloud; beyond a few times
+    that, more width makes no difference.
     """
     by_chance = CHANCE * math.pow(2 / max(dimension, 2.0), FALL)
     beyond_chance = min(max((agrees - by_chance) / (1 - by_chance), 0.0), 1.0)
@@ -261,7 +262,7 @@ def _weight(plateau: Plateau) -> float:
 
 
 def clearest(plateau: Plateau, evidence: Evidence) -> int:
-    """Return the place of a plateau with the deepest valleys and fewest crossing ties; of equals one in the middle."""
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; in a draw, the middlemost."""
     looks = plateau.looks().tolist()
     middle = looks[len(looks) // 2]
     bounds = {place: _bound_at(plateau, place, evidence) for place in looks}
@@ -269,7 +270,7 @@ def clearest(plateau: Plateau, evidence: Evidence) -> int:
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence) -> float:
-    """Return the score that a plateau would have if its resamples agreed, by a look at its middle."""
+    """Return the score that a plateau would have if its resamples agreed, judged at its middle."""
     looks = plateau.looks().tolist()
     return _bound_at(plateau, looks[len(looks) // 2], evidence)
 

@@ -26,11 +26,11 @@ def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None
     Parameters
     ----------
     nodes : Nodes
-        The graph, and what is known of its nodes.
+        The graph, and what is known about its nodes.
     wish : Wish
         How many clusters are asked for.
     before : CommunityResult, optional
-        An earlier answer for the same nodes; what it found is not looked for again.
+        An earlier result for the same nodes; its findings are used again.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None
 
 
 def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
-    """Choose one of the layers as it is."""
+    """Return the result with another of its layers chosen."""
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
@@ -92,8 +92,8 @@ def _given(nodes: Nodes, profile: Profile, evidence: Evidence, k: int, wish: Wis
 def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] | None:
     """Merge the next finer partition of the profile down to k clusters.
 
-    One resolution for all may cut a large cluster before it tells small ones apart. Merging has no such limit, and
-    then far fewer ties cross.
+    A single resolution may cut a large cluster before it separates small ones. Merging has no such limit, and leaves
+    far fewer ties between clusters.
     """
     finer = np.flatnonzero((profile.n_clusters > k) & (profile.n_clusters <= 2 * k))
     if k == 1 or not len(finer):
@@ -105,7 +105,7 @@ def _merged_finer(nodes: Nodes, profile: Profile, k: int) -> NDArray[np.int32] |
 def _fewest(
     nodes: Nodes, profile: Profile, found: list[Candidate], low: int, wish: Wish
 ) -> tuple[NDArray[np.int32], Verdict]:
-    """Answer with the smallest number allowed, since nothing speaks for another one."""
+    """Return the smallest number of clusters allowed, for want of evidence for any other."""
     labels, found_at = exactly(nodes, profile, low)
     resolution = np.nan if found_at is None else found_at
     verdict = _verdict(wish, labels, resolution, others=found)

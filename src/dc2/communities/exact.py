@@ -1,4 +1,4 @@
-"""Exactly k clusters: the resolution is searched, and what it does not give is merged."""
+"""Exactly k clusters: found by searching resolutions or, where none gives k, by merging."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dc2.communities.strays import community_ties, join_empty
 _BISECTIONS = 5
 _DOUBLINGS = 12
 _MOST_DISTANCES = 1 << 22  # between points of parts
-_MOST_NUMBERS = 1 << 31  # in all coordinates that these distances look at
+_MOST_NUMBERS = 1 << 31  # coordinates read for these distances
 
 
 def exactly(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float | None]:
-    """Return exactly k clusters where the profile has none, and the resolution that gave them, None if merged.
+    """Return exactly k clusters where the profile has none, and the resolution that gave them; None if merged.
 
-    The resolution is searched between its neighbours. Without success the next finer partition is merged, the most
+    The search is between the neighbouring resolutions. If it fails, the next finer partition is merged, the most
     strongly tied clusters first.
     """
     n_nodes = nodes.graph.n_nodes
@@ -38,7 +38,7 @@ def exactly(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], 
 
 
 def _bisect(nodes: Nodes, profile: Profile, k: int) -> tuple[NDArray[np.int32], float]:
-    """Return k clusters, or the fewest above that a resolution near gives."""
+    """Return k clusters or, if no resolution near gives k, the fewest found above k."""
     finer = np.flatnonzero(profile.n_clusters > k)
     if not len(finer):
         return _finest(nodes, float(profile.resolutions[-1]), k)
@@ -74,15 +74,15 @@ def _finest(nodes: Nodes, resolution: float, k: int) -> tuple[NDArray[np.int32],
 
 
 def _every_node(nodes: Nodes) -> NDArray[np.int32]:
-    """Return a cluster for every node that stands for rows."""
+    """Make every node that stands for rows a cluster."""
     return join_empty(np.arange(nodes.graph.n_nodes, dtype=np.int32), nodes.masses, nodes.points)
 
 
 def merged(graph: TieGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-    """Merge clusters until k are left: those first that are most tied for their volumes, then the nearest parts.
+    """Merge clusters until k are left: first those with the most ties for their volumes, then the nearest parts.
 
-    Ties are taken as a share of the smaller volume. The share of both, w_ij / (vol_i vol_j), which modularity goes by,
-    would merge small clusters that hardly touch before the two halves of a large one.
+    Ties count as a share of the smaller volume. A share of both, w_ij / (vol_i vol_j), as in modularity, would merge
+    small clusters that hardly touch before the two halves of a large one.
     """
     n_clusters = int(labels.max()) + 1
     home = np.arange(n_clusters)
@@ -101,7 +101,7 @@ def _root(home: NDArray[np.intp], i: int) -> int:
 
 
 def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> int:
-    """Merge the most strongly tied pairs, and return how many merges had no ties to go by."""
+    """Merge the most strongly tied pairs, and return how many merges are left when no ties are."""
     between = community_ties(graph, labels, len(home)).tocoo()
     ties: list[dict[int, float]] = [{} for _ in home]
     volumes = np.zeros(len(home))
@@ -136,7 +136,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
 
 
 def _merge_near(points: NDArray[Any], labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> None:
-    """Join the parts whose nearest points are nearest, one pair after the other."""
+    """Join the parts whose nearest points are closest, one pair after the other."""
     roots = np.array([_root(home, i) for i in range(len(home))])
     parts, part = np.unique(roots[labels], return_inverse=True)
     gaps = _part_distances(points, part, len(parts))
@@ -151,7 +151,7 @@ def _merge_near(points: NDArray[Any], labels: NDArray[np.int32], home: NDArray[n
 
 
 def _part_distances(points: NDArray[Any], part: NDArray[np.intp], n_parts: int) -> NDArray[np.float64]:
-    """Return the distances of the nearest points of every two parts; of large parts points are taken at even steps."""
+    """Return the distance between the nearest points of every two parts; large parts are sampled at even steps."""
     most = min(_MOST_DISTANCES, _MOST_NUMBERS // max(1, points.shape[1]))
     each = max(1, int(np.sqrt(most)) // n_parts)
     order = np.argsort(part, kind="stable")

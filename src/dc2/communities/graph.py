@@ -13,7 +13,7 @@ from dc2 import core
 from dc2.errors import InputError
 from dc2.model_file import saved_record
 
-# Sums of whole numbers below 2^53 are exact in float64, in any order. All ties of a graph together stay below it.
+# Sums of whole numbers are exact in float64, in any order, below 2^53. All ties of a graph together stay below that.
 _EXACT_BITS = 53
 
 
@@ -27,13 +27,13 @@ class TieGraph:
     indptr : ndarray of shape (n_nodes + 1,), int64
         Where each node's ties start.
     indices : ndarray of shape (n_ties,), int32
-        The other end of each tie, rising for each node.
+        The other end of each tie, ascending within a node.
     weights : ndarray of shape (n_ties,), float64
         Whole numbers: the summed weight of the rows that lie near both ends.
     near : ndarray of shape (n_rows, m), int32
         Each row's nearest nodes, nearest first.
     row_weights : ndarray of shape (n_rows,), float64
-        Whole numbers that stand in proportion to the rows' weights.
+        Whole numbers in proportion to the rows' weights.
     """
 
     indptr: NDArray[np.int64]
@@ -99,13 +99,13 @@ class TieGraph:
 def tie_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_nodes: int) -> TieGraph:
     """Tie every two nodes by the summed weight of the rows that are near both.
 
-    With B the 0/1 matrix of rows and their nearest nodes, it is B' diag(weights) B without its diagonal. Rows count
-    each of their ties in full, so that all sums are of whole numbers and exact.
+    With B the 0/1 matrix of rows and their nearest nodes, this is B' diag(weights) B without its diagonal. A row
+    adds its full weight to each of its ties, so all sums are of whole numbers and exact.
 
     Parameters
     ----------
     near : ndarray of shape (n_rows, m)
-        Each row's nearest nodes, no node twice in a row. Where rows are the nodes, the row itself comes first.
+        Each row's nearest nodes, no node twice in a row. If rows are the nodes, the row itself comes first.
     weights : ndarray of shape (n_rows,) or None
         Whole numbers count as repeats, exactly. Others are scaled by a power of two and rounded.
     n_nodes : int
@@ -125,13 +125,13 @@ def tie_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_no
 
 
 def reweighted(graph: TieGraph, factors: NDArray[np.float64]) -> TieGraph:
-    """Return the graph that the same rows make with their weights multiplied by whole numbers."""
+    """Return the graph of the same rows, with their weights multiplied by whole numbers."""
     row_weights = _whole(graph.row_weights * factors, *graph.near.shape)
     return TieGraph(*core.tie_nodes(graph.near, row_weights, graph.n_nodes), graph.near, row_weights)
 
 
 def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[np.float64]:
-    """Return whole numbers in proportion to the weights, all ties of which add up exactly."""
+    """Return whole numbers in proportion to the weights, small enough for all ties to add up exactly."""
     if weights is None:
         return np.ones(n_rows)
     weights = np.asarray(weights, dtype=np.float64)
@@ -146,7 +146,7 @@ def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[
 
 
 def _narrow(starts: NDArray[np.int64]) -> NDArray[Any]:
-    """Return where rows start, in 32 bits if they do: SciPy would otherwise make 64 bits of all indices too."""
+    """Return where rows start, in 32 bits if these suffice: SciPy would otherwise widen all indices to 64 bits."""
     return starts.astype(np.int32) if starts[-1] < 2**31 else starts
 
 

@@ -52,7 +52,7 @@ def nest(
 
 
 def parents(layers: Sequence[Labels]) -> tuple[Labels, ...]:
-    """Return for each layer but the last the cluster of the next layer that each of its clusters lies in."""
+    """Return, for each layer but the last, the cluster of the next layer that contains each of its clusters."""
     links = []
     for fine, coarse in itertools.pairwise(layers):
         link = np.zeros(int(fine.max()) + 1, dtype=np.int32)
@@ -62,7 +62,7 @@ def parents(layers: Sequence[Labels]) -> tuple[Labels, ...]:
 
 
 def by_mass(labels: Labels, masses: NDArray[np.float64]) -> Labels:
-    """Number clusters by mass, the heaviest first, of two alike the one with the first node."""
+    """Number clusters by mass, the heaviest first; in a draw, the one with the earlier node comes first."""
     clusters, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     weight = np.bincount(codes, masses, minlength=len(clusters))
     ranks = np.empty(len(clusters), dtype=np.int32)
@@ -72,7 +72,7 @@ def by_mass(labels: Labels, masses: NDArray[np.float64]) -> Labels:
 
 
 def majority(fine: Labels, coarse: Labels, masses: NDArray[np.float64]) -> Labels:
-    """Return for each fine cluster the coarse one in which most of its mass lies, the smaller number of two."""
+    """Return for each fine cluster the coarse one that holds most of its mass, the smaller number in a draw."""
     n_coarse = int(coarse.max()) + 1
     pairs, codes = np.unique(fine.astype(np.int64) * n_coarse + coarse, return_inverse=True)
     weight = np.bincount(codes, masses)
@@ -83,10 +83,10 @@ def majority(fine: Labels, coarse: Labels, masses: NDArray[np.float64]) -> Label
 
 
 def _inside(graph: TieGraph, masses: NDArray[np.float64], fine: Labels, coarse: Labels) -> Labels:
-    """Return the fine clusters as they lie inside of the coarse ones.
+    """Return the fine clusters, cut to lie inside the coarse ones.
 
-    Each belongs to the coarse cluster with most of its mass. What sticks out into another one joins the fine
-    cluster there that it is tied to most. A coarse cluster that has none of its own stays whole.
+    Each belongs to the coarse cluster that holds most of its mass. A piece inside another coarse cluster joins the
+    fine cluster there that it has the most ties to. A coarse cluster without fine ones of its own stays whole.
     """
     n_coarse = int(coarse.max()) + 1
     belongs = majority(fine, coarse, masses)

@@ -1,4 +1,4 @@
-"""One partition for each number of clusters that was looked at."""
+"""One partition for each number of clusters that was found."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dc2.communities.result import CommunityResult
 def partitions_by_number(
     result: CommunityResult, masses: NDArray[np.float64]
 ) -> dict[int, NDArray[np.int32]]:
-    """Return the clusters of nodes by their number, fewest first, from the middle of where each was found.
+    """Return a partition of the nodes for each number of clusters, fewest clusters first.
 
-    The result's own clusters stand for their number.
+    Each is taken from the middle of the resolutions that gave this number; the result's own number has its own
+    clusters.
     """
     found: dict[int, NDArray[np.int32]] = {}
     for k in np.unique(result.profile.n_clusters).tolist():

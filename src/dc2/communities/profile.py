@@ -22,15 +22,15 @@ from dc2.errors import InputError
 from dc2.model_file import saved_record
 
 LOWEST = 0.002
-STEP = 0.5  # in the logarithm of resolutions; halved where numbers change
-EVERYDAY = 17  # that many resolutions make the grid: up to about 6
-START = 8  # the first of them to be looked at
-BLOCK = 4  # resolutions that are looked at together, for any number of threads
+STEP = 0.5  # in the logarithm of resolutions; halved where the number of clusters changes
+EVERYDAY = 17  # resolutions of the grid, up to about 6
+START = 8  # the place in the grid where the search begins
+BLOCK = 4  # resolutions searched together, for any number of threads
 HIGHEST = 1e6
-LEAST_SIZE = 12  # of clusters on average, where finer ones are looked for
-MOST_CROSSING = 0.5  # of ties that would cross by chance, clusters worth the name have at most half
-STEEP = 2  # numbers that grow so much within a step persist nowhere inside
-FAR_APART = 2  # places of the grid from one to the next, where a given number is looked for
+LEAST_SIZE = 12  # mean size of clusters below which finer ones are not looked for
+MOST_CROSSING = 0.5  # share of the crossing ties that chance would give; real clusters have less
+STEEP = 2  # if the number of clusters grows by this factor within a step, no number inside it persists
+FAR_APART = 2  # places of the grid per step, in the search for a given number
 
 Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
 
@@ -47,7 +47,7 @@ class Profile:
         Clusters counted from 0.
     n_clusters : ndarray of shape (n_resolutions,)
     complete : bool
-        Whether it was made to choose a number of clusters, or only to find a given one.
+        Whether it covers all resolutions, to choose a number of clusters, or only those near a given number.
     """
 
     resolutions: NDArray[np.float64]
@@ -72,7 +72,7 @@ class Profile:
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """A tie graph with what is known of its nodes."""
+    """A tie graph, and what is known about its nodes."""
 
     graph: TieGraph
     points: NDArray[Any]
@@ -82,7 +82,7 @@ class Nodes:
 
     @cached_property
     def search(self) -> Search:
-        """What finds communities of the graph."""
+        """The search for communities of the graph."""
         return Search.of(self.graph, small_parts(self.graph, self.seed), self.seed)
 
 
@@ -93,12 +93,12 @@ def communities(nodes: Nodes, resolution: float, search: Search | None = None) -
 
 
 def make_profile(nodes: Nodes) -> Profile:
-    """Take partitions at rising resolutions, until clusters get too small to be any.
+    """Take partitions at rising resolutions, until clusters become too small.
 
-    The grid is fixed up to a resolution of about 6, where 2 to 100 clusters are told apart. More clusters need
-    higher ones: it goes on while their number still grows and they have a dozen nodes each on average. It is left
-    out below where the parts of the graph are reached, since nothing merges there any more, and halved where numbers
-    change.
+    The grid is fixed up to a resolution of about 6, which tells 2 to 100 clusters apart. More clusters need higher
+    resolutions: the grid goes on while their number still grows and they have a dozen nodes each on average. It stops
+    below where only the connected parts of the graph are left, since nothing merges there any more. Its step is halved
+    where the number of clusters changes.
     """
     with ThreadPoolExecutor(nodes.n_threads) as pool:
         look = _looker(nodes, pool)
@@ -107,14 +107,14 @@ def make_profile(nodes: Nodes) -> Profile:
         _look_above(nodes, seen, look)
         seen |= look(_between(seen))
     places = sorted(seen)
-    # Past the largest number clusters fall apart into strays.
+    # Beyond the resolution with the most clusters, they fall apart into strays.
     counts = [_count(seen[place]) for place in places]
     kept = places[: int(np.flatnonzero(np.array(counts) == max(counts))[-1]) + 1]
     return _profile({place: seen[place] for place in kept}, complete=True)
 
 
 def profile_around(nodes: Nodes, k: int) -> Profile:
-    """Take only those partitions that tell where k clusters are: a few far apart, then all places around k."""
+    """Take only the partitions needed to find k clusters: a few far apart, then all places around k."""
     n_nodes = nodes.graph.n_nodes
     with ThreadPoolExecutor(nodes.n_threads) as pool:
         look = _looker(nodes, pool)
@@ -126,7 +126,7 @@ def profile_around(nodes: Nodes, k: int) -> Profile:
         below = [place for place in coarse if _count(seen[place]) < k]
         above = [place for place in coarse if _count(seen[place]) > k]
         first, last = max(below, default=coarse[0]), min(above, default=coarse[-1])
-        # Where k clusters fill a long run its middle is known already; its ends are what is looked for.
+        # If k clusters fill a long run, its middle is known already; only its ends are searched for.
         hits = [place for place in coarse if _count(seen[place]) == k] or [last]
         ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
         seen |= look([float(place) for place in ends])
@@ -162,7 +162,7 @@ def _count(labels: NDArray[np.int32]) -> int:
 
 
 def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
-    """Go down until the parts of the graph are reached: lower resolutions give the same."""
+    """Go down until only the connected parts of the graph are left: lower resolutions give the same."""
     parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
     fewest = _count(join_strays(nodes.graph, parts, nodes.masses, nodes.points))
     lowest = START
@@ -174,7 +174,7 @@ def _look_below(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) 
 
 
 def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
-    """Go up while there are ever more clusters, and these keep more of their ties than clusters by chance would."""
+    """Go up while the number of clusters grows, and fewer ties cross than half of what chance would give."""
     highest = EVERYDAY - 1
     while (
         _count(seen[highest]) > _count(seen[highest - 1])
@@ -187,7 +187,7 @@ def _look_above(nodes: Nodes, seen: dict[float, NDArray[np.int32]], look: Look) 
 
 
 def _between(seen: dict[float, NDArray[np.int32]]) -> list[float]:
-    """Return places half way where a number changes, but not on a steep rise."""
+    """Return the places half way between two neighbours with different numbers, but not on a steep rise."""
     return [
         (low + high) / 2
         for low, high in itertools.pairwise(sorted(seen))

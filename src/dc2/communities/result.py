@@ -1,4 +1,4 @@
-"""What conquering a tie graph answers."""
+"""The result of conquering a tie graph."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ class CommunityResult:
     labels : ndarray of shape (n_nodes,), int32
         Numbered by mass, the heaviest first.
     layers : tuple of ndarray of shape (n_nodes,), int32
-        Partitions nested around `labels`, which is one of them, finest first.
+        Nested partitions, finest first; `labels` is one of them.
     chosen_layer : int
         The place of `labels` among the layers.
     cluster_tree : tuple of ndarray
-        For each layer but the last, the cluster of the next layer that each cluster lies in.
+        For each layer but the last, the cluster of the next layer that contains each of its clusters.
     resolution_path : dict of ndarray
         "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape
-        (n_resolutions,).
-        NaN where something was not looked at.
+        (n_resolutions,); NaN where something was not measured.
     verdict : Verdict
     profile : Profile
-        All partitions that were looked at, for other choices.
+        All partitions that were found, for other choices.
     """
 
     labels: NDArray[np.int32]
@@ -46,7 +45,7 @@ class CommunityResult:
     profile: Profile
 
     def check(self) -> None:
-        """Raise if the parts do not fit together; called when a result was read from a model file."""
+        """Raise if the parts do not fit together; called when a result is read from a model file."""
         n_nodes, path = len(self.labels), self.resolution_path
         n_looks = len(self.profile.resolutions)
         if (

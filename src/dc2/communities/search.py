@@ -1,8 +1,8 @@
-"""Communities of one graph at many resolutions, for less than the price of as many searches.
+"""Communities of one graph at many resolutions, for less than the cost of one full search for each.
 
-One search at a high resolution finds small parts. Each resolution well below that one is then searched on the graph of
-parts, which is many times smaller, and ends with the nodes themselves moving to better communities. No resolution waits
-for another one, so which thread does which cannot show.
+One search at a high resolution finds small parts. Resolutions well below that one are searched on the graph of parts,
+which is many times smaller; at the end the nodes themselves move to better communities. No resolution depends on
+another, so the result does not depend on which thread searches which.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["Search", "small_parts"]
 
 ITERATIONS = 3
 ITERATIONS_OF_PARTS = 1  # their communities are only a start
-NODES_PER_PART = 20  # of graphs of few nodes, roughly
+NODES_PER_PART = 20  # roughly, in graphs of few nodes
 FINEST = 64.0
-BELOW = 4.0  # times that a resolution lies below that of parts, to be searched by them
+BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Parts:
     part : ndarray of shape (n_nodes,), int32
         The part of each node.
     resolution : float
-        At which they were found.
+        The resolution at which they were found.
     """
 
     part: NDArray[np.int32]
@@ -70,13 +70,13 @@ class Search:
 
     @classmethod
     def of(cls, graph: TieGraph, parts: Parts, seed: int) -> Search:
-        """Make one node of every part; ties inside it add up on the diagonal."""
+        """Make every part one node; the ties inside it add up on the diagonal."""
         rows = graph.rows()
         small = core.join_nodes(rows, parts.part, int(parts.part.max()) + 1)
         return cls(graph, rows, parts, core.Graph(*small), seed)
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
-        """Return the communities at a resolution, each connected, strays among them."""
+        """Return the communities at a resolution, each connected; strays are still among them."""
         if resolution * BELOW > self.parts.resolution:
             return core.leiden(self.rows, resolution, self.seed, None, ITERATIONS)
         start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]

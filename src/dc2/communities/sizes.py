@@ -12,13 +12,13 @@ COMPRESSED_TIES = 5
 
 
 def ties_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
-    """Return to how many nodes each row is tied, itself included where rows are the nodes.
+    """Return how many nodes each row is tied to, including itself if rows are the nodes.
 
-    Where nodes stand for three rows or more, five ties are enough: rows between two nodes tie them. Where rows are
-    the nodes, ties must bridge the gaps of chance and no others. Gaps of chance get no wider with more rows, but
-    there are more of them, so the number grows slowly: with the fourth root, from 8 to 15 (spirals of 300
-    rows fuse from 12 on, thousands of rows in two columns want 12 or more). In one column a single gap
-    parts all rows, whereas a cut through a plane passes many: there twice the square root, at most 60.
+    If nodes stand for three rows or more, five ties are enough: rows between two nodes tie them. If rows are the
+    nodes, ties must bridge gaps that are there by chance, and no others. With more rows such gaps become more, but
+    not wider, so the number of ties grows slowly, with the fourth root, from 8 to 15 (spirals of 300 rows fuse from 12
+    on; thousands of rows in two columns need 12 or more). In one column a single gap separates all rows, whereas a cut
+    through a plane crosses many; there it is twice the square root, at most 60.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def ties_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
     ties = min(max(round(1.5 * math.sqrt(math.sqrt(n_nodes))), 8), 15)
     if n_columns == 1:
         ties = max(ties, min(round(2 * math.sqrt(n_nodes)), 60))
-    # Tens of rows: a cluster has more rows than that.
+    # With only tens of rows, ties must still be fewer than the rows of a cluster.
     return max(1, min(ties, max(4, n_nodes // 4), n_nodes))
 
 
 def rows_as_nodes(n_columns: int) -> int:
-    """Return up to how many distinct rows are the nodes themselves.
+    """Return the largest number of distinct rows that are nodes themselves.
 
     Examples
     --------
@@ -46,11 +46,11 @@ def rows_as_nodes(n_columns: int) -> int:
 
 
 def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> int | None:
-    """Return how many signatures to make, or None where the distinct rows are the nodes.
+    """Return how many signatures to make, or None if the distinct rows are the nodes.
 
-    Rows themselves are the best nodes, up to 16,384 of them with 8 million numbers at most. Beyond, signatures grow
-    with the logarithm of rows and, slowly, with columns, and there are at least ten for each cluster asked for. So
-    hundreds of clusters can be told apart, and a fit takes at most half as long again as with 1000 signatures.
+    Rows themselves are the best nodes, up to 16,384 of them with at most 8 million numbers. Beyond that, the number of
+    signatures grows with the logarithm of rows and, slowly, with columns, and is at least ten for each cluster asked
+    for. This tells hundreds of clusters apart, in at most one and a half times the time of 1000 signatures.
 
     Examples
     --------

@@ -13,23 +13,23 @@ from dc2.communities.profile import Nodes, communities
 from dc2.communities.result import CommunityResult
 from dc2.communities.search import Search
 
-# Of all resampled graphs that are held at the same time; while they are made they take about half a gigabyte.
+# The ties of all resampled graphs in memory at a time; making these takes about half a gigabyte.
 TIES_AT_ONCE = 1 << 23
 
 
 def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[NDArray[np.int32]]:
-    """Return the clusters of resampled graphs, found as those of the result were found.
+    """Return the clusters of resampled graphs, found in the same way as those of the result.
 
-    Each resampled graph is searched at the resolution of the result's own clusters. Where these were merged from finer
-    ones, so are those of the resamples.
+    Each resampled graph is searched at the resolution of the result's own clusters. If the result was merged from
+    finer clusters, each resample is merged too.
 
     Parameters
     ----------
     result : CommunityResult
     nodes : Nodes
-        That it was found of.
+        The nodes that the result is about.
     times : int
-        How many resamples.
+        Number of resamples.
     """
     k = result.n_clusters
     if k == 1:
@@ -40,7 +40,7 @@ def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[ND
     seen = resamples(nodes.graph.n_nodes)
 
     def anew(i: int) -> NDArray[np.int32]:
-        # The first resamples had their say when the number of clusters was chosen.
+        # The first resamples already took part in choosing the number of clusters.
         graph = resampled(nodes.graph, nodes.seed + seen + i + 1)
         labels = communities(nodes, resolution, Search.of(graph, parts, nodes.seed))
         return merged(graph, nodes.points, labels, k) if finer and labels.max() >= k else labels
@@ -51,7 +51,7 @@ def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[ND
 
 
 def _place_of(result: CommunityResult, masses: NDArray[np.float64]) -> int:
-    """Return the place in the profile whose clusters are most like those of the result."""
+    """Return the place in the profile whose clusters agree best with those of the result."""
     alike = [agreement(labels, result.labels, masses) for labels in result.profile.partitions]
     best = np.flatnonzero(np.array(alike) >= max(alike))
     chosen = best[result.profile.resolutions[best] == result.verdict.resolution]

@@ -1,4 +1,4 @@
-"""Strays: communities too small to be clusters join those that are solid."""
+"""Strays: communities too small to be clusters join larger ones."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _AT_A_TIME = 16
 def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which communities are large enough to be clusters.
 
-    A cluster has at least four nodes and 0.2% of all. Where clusters are many that share would be larger than a
-    cluster, so 5% of the typical size are enough; typical is the community that the middle node belongs to. Hence
-    there is no largest number of clusters.
+    A cluster has at least four nodes, and at least 0.2% of all nodes or 5% of the typical size, whichever is less.
+    The typical size is that of the community that the median node belongs to. The second rule matters where clusters
+    are many, and each is smaller than 0.2% of all nodes; so there is no largest number of clusters.
 
     Parameters
     ----------
     sizes : ndarray of shape (n_communities,)
-        In nodes, or in mass where one is the mean mass of a node.
+        In nodes, or in mass in units of the mean mass of a node.
     """
     ordered = np.sort(sizes)
     total = ordered.sum()
@@ -45,7 +45,7 @@ def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
 def join_strays(
     graph: TieGraph, labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]
 ) -> NDArray[np.int32]:
-    """Let strays join the solid community that they are tied to most, without ties the nearest.
+    """Join each stray to the solid community with the most ties to it, or to the nearest one if it has no ties.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def join_strays(
 def join_empty(
     labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]
 ) -> NDArray[np.int32]:
-    """Let communities that stand for no rows join the one whose node is nearest; there may be none of them."""
+    """Join communities that stand for no rows, if there are any, to the community of the nearest node with rows."""
     empty = np.bincount(labels, weights=masses)[labels] == 0
     if not empty.any():
         return labels
@@ -89,7 +89,7 @@ def join_empty(
 
 
 def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
-    """Return the summed ties between communities; the diagonal holds those inside, counted twice."""
+    """Return the summed ties between communities; the diagonal holds the ties inside each, counted twice."""
     indptr, indices, ties = core.join_nodes(graph.rows(), labels, n_communities)
     return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
 
@@ -97,14 +97,14 @@ def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: in
 def _ties_of(
     graph: TieGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
 ) -> csr_array:
-    """Return the summed ties of some nodes, from their communities to all."""
+    """Return the summed ties of some nodes, from their own communities to all communities."""
     rows = graph.matrix()[nodes].tocoo()
     shape = (n_communities, n_communities)
     return coo_array((rows.data, (labels[nodes[rows.row]], labels[rows.col])), shape=shape).tocsr()
 
 
 def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return for each stray the home to which its ties are largest, the smaller number of two; -1 without any."""
+    """Return for each stray the home it has the most ties to, the smaller number in a draw, or -1 without ties."""
     rows = between[strays].tocoo()
     told = home[rows.col] >= 0
     n_homes = int(home.max()) + 1
@@ -122,11 +122,11 @@ def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.in
 
 
 def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the distance to the nearest point and its place. Trees are of no use in many columns."""
+    """Return the distance to the nearest point and its place; in many columns by brute force, as trees do not help."""
     if points.shape[1] <= _TREE_COLUMNS:
         distances, places = cKDTree(points).query(wanted)
         return np.asarray(distances), np.asarray(places)
-    points = points.astype(np.float64)  # once, and not for every block
+    points = points.astype(np.float64)  # once, not for every block
     pairs = [
         (row.min(), row.argmin())
         for start in range(0, len(wanted), _AT_A_TIME)
@@ -138,7 +138,7 @@ def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.flo
 def _join_nearest(
     answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
 ) -> NDArray[np.int32]:
-    """Give communities without a home the home of the nearest node that has one."""
+    """Give each community without a home that of the nearest node with one."""
     lost = np.flatnonzero(answer < 0)
     if not len(lost):
         return answer

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dc2.communities.graph import TieGraph
 from dc2.core.pairs import squared_distances_of_pairs
 
-# A main neighbour is one to which a cluster has at least half as many ties as to that to which it has most.
+# A cluster's main neighbours have at least half as many ties to it as the neighbour with the most.
 MAIN_NEIGHBOUR = 0.5
 _PAIRS_COUNTED = 1 << 20
 
@@ -21,9 +21,9 @@ def sparsity(
 ) -> tuple[NDArray[np.float64], float]:
     """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
 
-    Density is the mass near a node over the volume that it fills: the m nearest nodes where rows are the nodes, all
-    tied nodes else. Volume grows with the d-th power of distance, d being the dimension that the distances themselves
-    show (the estimate of Levina and Bickel, one for all nodes).
+    Density is the mass near a node divided by the volume that it fills. Near are the m nearest nodes if rows are the
+    nodes, otherwise all tied nodes. Volume grows with the d-th power of distance, where d is the dimension estimated
+    from the distances (by the method of Levina and Bickel, one estimate for all nodes).
     """
     if _rows_are_nodes(graph):
         starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
@@ -73,7 +73,7 @@ def _sparsity(
 
 @dataclass(frozen=True)
 class Valleys:
-    """What is needed to look for valleys, made once for a graph. Each tie stands here once, not in both directions.
+    """What the search for valleys needs, made once per graph. Each tie is listed once, not in both directions.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Valleys:
         The nodes that are tied.
     ties : ndarray of shape (n_pairs,)
     closeness : ndarray of shape (n_pairs,)
-        Ties in terms of all that both nodes have.
+        Ties relative to all ties of both nodes.
     between : ndarray of shape (n_pairs,)
         How sparse it is between the two nodes.
     volumes : ndarray of shape (n_nodes,)
@@ -120,21 +120,22 @@ class Valleys:
     def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
 
-        Depth is a logarithm of density: over the ties between two clusters, the mean of how much sparser their ends
-        are than the inside of the sparser cluster, 1 at most. A cluster has half the mean over its neighbours and
-        half the least of its main neighbours: what was cut from a shape is told by the valley that is missing on one
-        side, however empty the other sides are. A cluster without ties to others has infinite depth.
+        The depth between two clusters is a logarithm of density, at most 1: how much sparser the ends of the ties
+        between them are, on average, than the inside of the sparser cluster. The depth of a cluster is half the mean
+        over all its neighbours plus half the smallest of its main neighbours: a piece cut from a shape lacks a
+        valley on one side, however empty the others are. A cluster without ties to others has infinite depth.
 
-        Beside a dense cluster a thin one may be as sparse as the gap; then the gap shows by the ties: where fewer
-        leave a cluster than half of what holds a thread together, no cloud of two dimensions or more was cut.
+        Next to a dense cluster, a thin one may be as sparse as the gap between them. Then the ties show the gap:
+        if fewer leave a cluster than half of what holds a thread together, the cut went through no cloud of two or
+        more dimensions.
 
-        The share is 1 where as many ties cross as if they had been drawn by chance.
+        The share is 1 if as many ties cross as chance would give.
         """
         n_clusters = int(labels.max()) + 1
         across = np.flatnonzero(labels[self.ends] != labels[self.others])
         ends, others, ties = self.ends[across], self.others[across], self.ties[across]
         leaving = _of_both(ends, others, ties, len(labels))
-        # Nodes count as inside as far as their ties are; half of them leaving is the very border.
+        # A node counts as inside by the share of its ties that stay inside; at the very border half of them leave.
         inside = np.maximum(1 - 2 * leaving / self.volumes, 0) + 1e-6
         within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
         a, b = labels[ends], labels[others]
@@ -157,7 +158,7 @@ class Valleys:
 def _of_both(
     a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """Add values up at both of their ends."""
+    """Add each value to both of its ends."""
     return np.asarray(np.bincount(a, values, count) + np.bincount(b, values, count), dtype=np.float64)
 
 
@@ -172,7 +173,7 @@ def _by_pairs(
     pair = np.minimum(a, b) * np.int64(n_clusters) + np.maximum(a, b)
     if n_clusters**2 <= _PAIRS_COUNTED:
         pairs, place = np.arange(n_clusters**2), pair
-    else:  # sorting takes longer, but not the memory of all pairs there are
+    else:  # sorting takes longer, but needs no memory for every possible pair
         pairs, place = np.unique(pair, return_inverse=True)
     total = np.asarray(np.bincount(place, closeness, len(pairs)), dtype=np.float64)
     summed = np.asarray(np.bincount(place, closeness * rise, len(pairs)), dtype=np.float64)
@@ -182,10 +183,10 @@ def _by_pairs(
 
 
 def ties_of_a_thread(graph: TieGraph) -> float:
-    """Return how many ties cross where nodes at even steps on a line are cut in two.
+    """Return how many ties cross if evenly spaced nodes on a line are cut in two.
 
-    Each row is near m nodes side by side. For every a from 1 to m - 1 one node's rows have a of them before the cut,
-    and tie these to the m - a behind it.
+    Each row is near m consecutive nodes. For every a from 1 to m - 1, the rows of one node have a of them before the
+    cut, and tie these to the m - a behind it.
     """
     m = graph.near.shape[1]
     rows_per_node = float(graph.row_weights.sum()) / graph.n_nodes
@@ -193,7 +194,7 @@ def ties_of_a_thread(graph: TieGraph) -> float:
 
 
 def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
-    """Return the share of ties that cross between clusters; 1 is what ties drawn by chance would have."""
+    """Return how many ties cross between clusters, as a share of what chance would give."""
     across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
     return _share(float(graph.weights[across].sum()), labels, graph.volumes())
 

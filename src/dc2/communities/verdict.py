@@ -9,14 +9,14 @@ from dc2.model_file import saved_record
 
 __all__ = ["Verdict"]
 
-PERSISTS = 3.0  # times what a cloud of many dimensions shows, in the logarithm of resolutions
-NEARLY_AS_GOOD = 0.75  # of the best score
+PERSISTS = 3.0  # in terms of the plateau of a cloud of many dimensions, in the logarithm of resolutions
+NEARLY_AS_GOOD = 0.75  # in terms of the best score
 
 
 @saved_record
 @dataclass(frozen=True)
 class Verdict:
-    """Why this number of clusters; ``str`` gives it as a sentence.
+    """Why there are this many clusters; ``str`` says it in a sentence.
 
     Attributes
     ----------
@@ -25,23 +25,24 @@ class Verdict:
     wish : Wish
         The numbers asked for.
     score, runner_up_score : float
-        Of the number chosen, and of the next best. 0 where there is none.
+        The scores of the chosen number and of the next best; 0 where there is none.
     bar : float
-        What a score must reach for more than one cluster to be found.
+        The score needed for more than one cluster.
     runner_up : int
         The next best number of clusters; 0 where there is none.
     one_cluster : bool
         Whether one cluster was answered because no number reached the bar.
     agreement : float
-        Of resampled rows with the partition chosen, 1 where they all lead to it; NaN where it was not looked at.
+        How well partitions of resampled rows agree with the chosen one: 1 if they are all the same; NaN if this was
+        not measured.
     depth : float
         The mean depth of the valleys around its clusters, between 0 and 1.
     crossing : float
-        The share of ties that cross between its clusters; 1 is that of chance.
+        How many ties cross between its clusters, as a share of what chance would give.
     persistence : float
-        The width of its plateau, in the logarithm of resolutions; 0 where no resolution gave that number.
+        The width of its plateau, in the logarithm of resolutions; 0 if no resolution gave that number.
     resolution : float
-        At which it was found; NaN where it was merged from finer clusters.
+        The resolution at which it was found; NaN if it was merged from finer clusters.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Verdict:
 
     @property
     def shows(self) -> bool:
-        """Whether a number that was given persists for longer than a cloud shows it, which is about 1/k."""
+        """Whether a given number k persists for longer than in a cloud, where its plateau is about 1/k wide."""
         return self.persistence * self.n_clusters > PERSISTS
 
     def __str__(self) -> str:

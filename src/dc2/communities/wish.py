@@ -14,7 +14,7 @@ from dc2.parameters import check_integer
 @saved_record
 @dataclass(frozen=True)
 class Wish:
-    """The number of clusters asked for: at least `low`, at most `high`; no limit above if that is None.
+    """The number of clusters asked for: at least `low` and, unless `high` is None, at most `high`.
 
     Examples
     --------
@@ -82,5 +82,5 @@ class Wish:
         return self.low == 1 and self.high is None
 
     def allows(self, k: int) -> bool:
-        """Tell whether k clusters are as wished."""
+        """Tell whether k clusters will do."""
         return self.low <= k and (self.high is None or k <= self.high)

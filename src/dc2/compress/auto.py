@@ -1,4 +1,4 @@
-"""The number of signatures where none was asked for; few rows are kept as they are."""
+"""The number of signatures if none is given; few rows are kept as they are."""
 
 from __future__ import annotations
 

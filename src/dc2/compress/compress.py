@@ -26,13 +26,14 @@ from dc2.model_file import saved_record
 from dc2.random import tree_seed
 from dc2.sources import Block, Source, as_source
 
-REACH_BYTES = 2**20  # of rows that are compared with their centres at a time, in the cache
-SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64  # in many columns more signatures are about equally near
+REACH_BYTES = 2**20  # bytes of rows compared with their centres at a time; they fit in the cache
+# With many columns, more signatures are about equally near.
+SHORTLIST, SHORTLIST_OF_WIDE_ROWS, WIDE = 24, 48, 64
 
 
 @dataclass(frozen=True, eq=False)
 class CompressSeeds:
-    """The seeds of a compression: of its sample, its trees, and of dealing rows to partitions."""
+    """The seeds of a compression: for its sample, its trees, and dealing rows to partitions."""
 
     sample: int
     trees: SeedSequence
@@ -53,15 +54,14 @@ class Compression:
     Attributes
     ----------
     router : Router or the like
-        Where rows go.
+        Sends rows to signatures.
     signatures : Signatures
-        What they became.
     n_rows : int
-        How many rows there were.
+        Number of rows.
     ids : ndarray of shape (n_rows,), int32, or None
         The signature of each row, for rows in memory.
     sample : Sample or None
-        The rows that placed the cuts, scaled: what a similarity may look at. It is not kept in models.
+        The rows that placed the cuts, scaled; a similarity may use them. Not saved with models.
     """
 
     router: Any
@@ -71,13 +71,13 @@ class Compression:
     sample: Sample | None = None
 
     def check(self) -> None:
-        """Raise if rows could be sent to signatures that are not there; called when read from a model file."""
+        """Raise if rows could be sent to signatures that do not exist; called when read from a model file."""
         if not hasattr(self.router, "assign") or self.router.centres.shape != self.signatures.points.shape:
             raise InputError("the router and the signatures of a Compression do not fit together.")
 
 
 def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int) -> Compression:
-    """Sample, grow, route every row and add it up per leaf."""
+    """Sample rows, grow the trees, then route every row and add it to the sums of its leaf."""
     own = CompressSeeds.of(seeds)
     size = plan.sample_rows_wanted(source.n_features, source.dtype, source.n_rows)
     sample = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
@@ -86,7 +86,7 @@ def compress(source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_
 
 @dataclass(frozen=True, eq=False)
 class ScaledSample:
-    """A scaled sample and its scaling; it replaces the sample that was read, so that only one is in memory."""
+    """A scaled sample and its scaling; it replaces the sample as read, so only one is in memory."""
 
     sample: Sample
     scaling: Scaling | None
@@ -101,7 +101,7 @@ class ScaledSample:
 def compress_sampled(
     source: Source, engine: Engine, scaled: ScaledSample, plan: Plan, seeds: CompressSeeds, n_threads: int
 ) -> Compression:
-    """Grow the trees on a sample, route every row and add it up per leaf."""
+    """Grow the trees on a sample, then route every row and add it to the sums of its leaf."""
     scaled = replace(scaled, sample=scaled.sample.sent_to(engine))
     router, reach = place_cuts(scaled, plan, seeds, n_threads)
     sample = scaled.sample
@@ -111,12 +111,12 @@ def compress_sampled(
 
 
 def list_length(n_features: int) -> int:
-    """Return how many near signatures each one lists."""
+    """Return how many near signatures are listed for each signature."""
     return SHORTLIST if n_features <= WIDE else SHORTLIST_OF_WIDE_ROWS
 
 
 def near(router: Router, n_threads: int) -> Router:
-    """Return the router with shortlists, which are made if it has none."""
+    """Return the router with shortlists, making them if it has none."""
     return (
         router
         if router.shortlist is not None
@@ -129,7 +129,7 @@ def place_cuts(
 ) -> tuple[Router, NDArray[np.float64]]:
     """Grow the trees on the sample and find the centre of every leaf.
 
-    Returns the router, and how far rows lie from their centres in each column, for `grids`.
+    Returns the router and, for `grids`, how far rows lie from their centres in each column.
     """
     sample = scaled.sample
     trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
@@ -150,9 +150,8 @@ def place_cuts(
 def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
     """Return the first row of each leaf."""
     first = np.empty(int(leaf.max()) + 1, np.intp)
-    first[leaf[::-1]] = np.arange(len(leaf))[
-        ::-1
-    ]  # where a place is written several times, the last value stays
+    # If a place is written several times, the last value stays.
+    first[leaf[::-1]] = np.arange(len(leaf))[::-1]
     rows: NDArray[Any] = X[first]
     return rows
 
@@ -160,9 +159,9 @@ def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
 def _reach(
     X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_threads: int
 ) -> NDArray[np.float64]:
-    """Return how far rows lie from the centre of their leaf, at most, in each column.
+    """Return the largest distance of a row from the centre of its leaf, in each column.
 
-    If the sample is so small that every row is its own centre, it is how far rows lie from each other.
+    If the sample is so small that every row is its own centre, return how far rows lie from each other.
     """
 
     def farthest(block: Block) -> NDArray[Any]:
@@ -177,7 +176,7 @@ def _reach(
 def add_up(
     source: Source, engine: Engine, router: Router, magic: NDArray[np.float64], n_rows: int
 ) -> tuple[Sums, NDArray[np.int32] | None]:
-    """Route every row and add it up; keep where each went if the rows lie in memory."""
+    """Route every row and add it up; keep the signature of each if the rows lie in memory."""
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
     ids_on_card: list[Any] = []  # at most one: rows on a card are a single block
     total: Sums | None = None
@@ -195,7 +194,9 @@ def add_up(
             ids[block.start : block.stop] = block_ids
         return sums, block.n_rows
 
-    for sums, rows in engine.map(add_block, source, stage="compress", merge=_added):
+    for sums, rows in engine.map(
+        add_block, source, stage="compress", merge=_added, result_bytes=spare.nbytes
+    ):
         seen += rows
         if total is None:
             total = sums
@@ -231,7 +232,7 @@ def signatures_of(
 
 
 def _members(router: Router, sample: Sample, sample_seed: int, n_threads: int) -> NDArray[Any]:
-    """Return the row with the smallest hash in each leaf: the sample, having the smallest hashes, holds it."""
+    """Return the row with the smallest hash in each leaf; it is in the sample, which has the smallest hashes."""
     _, ids = _scan_sample(router, sample, np.ones(router.n_features), n_threads)
     order = np.lexsort((hash_at(sample_seed, sample.rows), ids))
     leaves, first = np.unique(ids[order], return_index=True)
@@ -265,7 +266,9 @@ def _scan_sample(
         return sums, router.add_up(block.X, rows, block.weights, magic, sums)
 
     ids = []
-    for sums, block_ids in ThreadEngine(n_threads).map(add_block, source, stage="divide"):
+    for sums, block_ids in ThreadEngine(n_threads).map(
+        add_block, source, stage="divide", result_bytes=spare.nbytes
+    ):
         total.add(sums)
         spare.give_back(sums)
         ids.append(block_ids)

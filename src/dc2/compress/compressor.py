@@ -30,7 +30,7 @@ from dc2.trees.tree import NO_LIMIT, Cut
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CompressorRecord:
-    """What a fit learned: the signatures of all rows, or a stream that may go on.
+    """What a fit learned: a compression of all rows, or a stream that may go on.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class CompressorRecord:
     stream: Stream | None = None
 
     def check(self) -> None:
-        """Raise if it is empty or of other columns; called when a record was read from a model file."""
+        """Raise if it is empty or its columns do not match; called when a record is read from a model file."""
         width = self.columns.width
         if self.compression is None or self.compression.signatures.points.shape[1] != width:
             raise InputError("the parts of a CompressorRecord do not fit together.")
@@ -63,39 +63,41 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     """Compress rows to signatures by recursive random projections.
 
     A tree of random cuts divides the rows; the rows of each leaf become one point, their mean. About 1000 signatures
-    keep what a kernel learner needs of millions of rows.
+    keep what a kernel learner needs from millions of rows.
 
     Parameters
     ----------
     n_signatures : int or None, default=1000
-        Number of signatures: exactly so many, or one per distinct row where there are fewer of those. None where
-        `leaf_size` is given.
+        Number of signatures: exactly this many, or one per distinct row if there are fewer. None if `leaf_size` is
+        given.
     leaf_size : float or None, default=None
         Instead of `n_signatures`: a leaf with fewer rows (of the full data) than this is not divided further.
     n_partitions : int, default=1
-        Partitions that grow their own tree, in threads, or one after the other with ``n_jobs=1``; same result.
+        Number of partitions, each with a tree of its own. Trees grow in parallel, or one after the other with
+        ``n_jobs=1``; the result is the same.
     divide : {"projection", "sampling"}, default="projection"
-        Partitions by splitting the largest node at a random projection, or by dealing rows at random. With
-        "sampling" a new row is routed through every partition's tree and takes the nearest of those signatures.
+        How partitions are made: by splitting the largest node at a random projection, or by dealing rows at random.
+        With "sampling" a new row is routed through every partition's tree and takes the nearest of the signatures
+        found.
     cut : {"mean", "median", "uniform", "quantile"}, default="mean"
         Where a node is cut along its direction. The median keeps leaves even, the mean has less distortion.
     sharpen : int, default=2
-        How often a random direction is multiplied with the covariance of its node. 0 is the paper; 2 has about half
-        of its distortion.
+        How often a random direction is multiplied by the covariance of its node. 0 is the paper's way; 2 gives about
+        half its distortion.
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
     populate : {"nearest", "leaf"}, default="nearest"
-        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": it walks from there to ever nearer
-        ones, after `refine` steps of K-means on the sample; less distortion for more time. Rows that were dealt at
-        random to several partitions keep their leaves.
+        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": it moves on from there to nearer and
+        nearer signatures, which have been refined by `refine` steps of K-means on the sample; less distortion for
+        more time. Rows that were dealt at random to several partitions keep their leaves.
     refine : int, default=2
         K-means steps on the sample with ``populate="nearest"``.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns, learned from the sample: by mean and standard deviation, or by median and quartile
         distance. Signatures, spread and distortion are then in scaled units.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        With "cosine" rows are brought to length 1 first, so that only their direction counts. A row of zeros has none
-        and is refused.
+        With "cosine" rows are scaled to length 1 first, so only their direction counts. A row of zeros has no
+        direction and is refused.
     sample_size : "auto", int or None, default="auto"
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
@@ -104,12 +106,13 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     device : "cuda" or None, default=None
-        "cuda" sends rows that lie on the host through a graphics card, block by block. Rows that lie on one are worked
-        on there anyway. The result does not depend on it.
+        "cuda" sends rows in host memory through a graphics card, block by block. Rows already on a card are worked on
+        there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the directions and the sample.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
@@ -120,14 +123,14 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     labels_ : ndarray of shape (n_rows,), int32
         The signature of each training row; for rows in memory only.
     router_ : Router
-        Trees and centres that say where a row goes.
+        The trees and centres that send rows to signatures.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
     Notes
     -----
-    With s signatures, takes O(n d log s) time in two passes over the rows (one if they lie in memory) and, beyond the
-    rows, memory for the sample and 16 s d bytes per thread. ``cut="median", sharpen=0, populate="leaf",
+    With s signatures, a fit takes O(n d log s) time, in two passes over the rows (one if they lie in memory). Besides
+    the rows it needs memory for the sample and 16 s d bytes per thread. ``cut="median", sharpen=0, populate="leaf",
     sample_size=None`` is one rpTree of the paper; the same with more partitions is its DC² to the letter.
 
     References
@@ -213,10 +216,10 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Compressor:
         """Add rows of a stream.
 
-        The first rows are held until there are as many as the sample that `fit` would take; these place the cuts, and
-        later rows are routed and added up. Signatures are right at any time and do not depend on how the stream is
-        cut up, but since its first rows place the cuts, the result is not that of `fit` on all rows. `leaf_size` counts
-        rows among those held. A call after `fit` begins a new stream.
+        The first rows are held until there are as many as the sample of `fit` would have; these place the cuts, and
+        later rows are routed and added up. Signatures are right at any time, however the stream is cut up. But since
+        its first rows place the cuts, the result differs from that of `fit` on all rows. `leaf_size` counts rows among
+        those held. A call after `fit` begins a new stream.
 
         Parameters
         ----------
@@ -237,7 +240,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
             source = self._source(X)
             if sample_weight is not None:
                 source = as_source(source, sample_weight=sample_weight)
-        # Rows are added to a copy, so that a call that fails counts none of them.
+        # Rows are added to a copy: a call that fails adds none of them.
         for block in source.blocks(NO_LIMIT if source.in_memory else self.block_bytes):
             stream.add(block, source)
         self._record = CompressorRecord(columns, stream=stream)
@@ -254,8 +257,8 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            For a source that is not in memory, an iterator of such arrays, block by block; for a Dask collection
-            a lazy Dask array with the same chunks.
+            For a source that is not in memory, an iterator of such arrays, one per block; for a Dask collection, a
+            lazy Dask array with the same chunks.
         """
         return self.look_up(X, None)
 
@@ -265,7 +268,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return in_container(self.look_up(X, self.signatures_.points), X, self)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that `transform` gives: those of the rows, or what these were reduced to."""
+        """Return the names of the columns that `transform` gives: those of the rows, or of their projection."""
         check_is_fitted(self)
         projection = self._record.columns.projection
         if projection is not None:
@@ -274,14 +277,14 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return names
 
     def look_up(self, X: Any, table: NDArray[Any] | None) -> Any:
-        """Return for each row its signature's line of a table or, without a table, its signature's number.
+        """Return, for each row, the table's entry for its signature or, without a table, its signature's number.
 
         Parameters
         ----------
         X : array-like, data frame, path, ... as in `fit`
             The rows.
         table : ndarray of shape (n_signatures, ...) or None
-            Whatever is known of the signatures, such as their labels.
+            Anything known about the signatures, such as their labels.
         """
         check_is_fitted(self)
         return populated(self._source(X), self.router_, table, RunOptions.of(self))
@@ -298,7 +301,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
 
     @property
     def router_(self) -> Any:
-        """Trees and centres that say where a row goes."""
+        """The trees and centres that send rows to signatures."""
         return self._compression().router
 
     @property
@@ -319,7 +322,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return record.signed
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return what was learned; a stream is saved as it stands and cannot be continued once loaded."""
+        """Return what was learned; a stream is saved as it stands, and cannot be continued once loaded."""
         return {"_record": CompressorRecord(self._record.columns, replace(self._compression(), ids=None))}
 
     def __sklearn_tags__(self) -> Any:

@@ -20,9 +20,9 @@ class DistinctRows:
     Attributes
     ----------
     first : ndarray of shape (n_distinct,), intp
-        Where each is found first, ascending.
+        The first row of each, ascending.
     of_row : ndarray of shape (n_rows,), intp
-        Which of them each row is.
+        The distinct row that each row equals.
     """
 
     first: NDArray[np.intp]
@@ -42,7 +42,7 @@ def distinct_rows(X: NDArray[Any]) -> DistinctRows:
     ([0, 1], [0, 1, 0])
     """
     _, first, of_row = np.unique(_hashes(X), return_index=True, return_inverse=True)
-    if not np.array_equal(X, X[first[of_row]]):  # two rows with one hash, which hardly ever happens
+    if not np.array_equal(X, X[first[of_row]]):  # a collision of hashes, which hardly ever happens
         _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
@@ -51,7 +51,7 @@ def distinct_rows(X: NDArray[Any]) -> DistinctRows:
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return 64 bits for each row that are the same for equal rows."""
+    """Return a 64-bit hash of each row."""
     bits = np.dtype(f"u{X.dtype.itemsize}")
     hashes = np.zeros(len(X), np.uint64)
     for column in X.T:

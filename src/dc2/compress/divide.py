@@ -54,7 +54,7 @@ class _Part:
 def grow_trees(
     sample: Sample, division: Division, seeds: SeedSequence, deal_seed: int, n_threads: int
 ) -> tuple[tuple[RPTree, ...], NDArray[np.int32]]:
-    """Return the tree of all partitions (projection) or a tree for each (sampling), and the leaf of each row."""
+    """Return one tree for all partitions (projection) or one for each (sampling), and the leaf of each row."""
     top_seed, *part_seeds = seed_sequence(seeds).spawn(division.n_partitions + 1)
     if division.n_partitions == 1:
         whole = _Part(np.arange(len(sample.X)), sample.X, sample.weights, tree_seed(part_seeds[0]))
@@ -100,7 +100,7 @@ def _parts(
 
 
 def _leaf_size(division: Division, sample: Sample) -> float:
-    """Return the least weight of a node that is split: `leaf_size` is for all rows, the sample has a share of them."""
+    """Return the least weight at which a node of the sample is split: `leaf_size` scaled to the sample's share."""
     if division.leaf_size is None:
         return 0.0
     return division.leaf_size * sample.weight / sample.total_weight
@@ -121,7 +121,7 @@ def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_thread
                 for i, quota in zip(growing, quotas, strict=True)
             ]
             grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
-            # A partition with fewer distinct rows than its quota is finished; the others share what it leaves.
+            # A partition with fewer distinct rows than its quota is finished; the others share the rest.
             short = [i for i, quota in zip(growing, quotas, strict=True) if grown[i][0].n_leaves < quota]
             done = short or growing
             finished |= {i: grown[i] for i in done}

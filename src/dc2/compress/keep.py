@@ -37,13 +37,13 @@ def keep_rows(
     source : Source
         The rows.
     engine : Engine
-        Who looks at rows of weight 0, which are refused like others, though they are no signatures.
+        Checks rows of weight 0: they become no signatures, but bad values in them are refused all the same.
     sample : Sample
-        All of them with a weight above 0, scaled.
+        All rows with a weight above 0, scaled.
     distinct : DistinctRows
         Which of these are equal.
     scaling : Scaling or None
-        What was done to them.
+        How they were scaled.
     """
     router, point_of_leaf = signature_router(sample.X[distinct.first], seeds, scaling, n_threads)
     leaf_of_point = np.empty_like(point_of_leaf)

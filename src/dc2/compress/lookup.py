@@ -1,4 +1,4 @@
-"""A router to given points: a leaf for each, with a shortlist of its neighbours."""
+"""A router to given points: one leaf for each point, with a shortlist of its neighbours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dc2.trees.tree import grow_on
 def signature_router(
     points: NDArray[Any], seeds: SeedSequence, scaling: Scaling | None = None, n_threads: int = 1
 ) -> tuple[Router, NDArray[np.int32]]:
-    """Return a router whose leaves hold one distinct point each, and the number of a point for each leaf."""
+    """Return a router whose leaves hold one distinct point each, and the number of each leaf's point."""
     tree, leaf = grow_on(
         points, None, seed=tree_seed(seeds), leaf_size=0.0, max_leaves=len(points), cut="median", sharpen=2
     )
@@ -31,7 +31,7 @@ def signature_router(
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:
-    """Return the nearest few points of each point that a router leads to, itself first."""
+    """Return the nearest few points of each of the router's points, itself first."""
     assert router.shortlist is not None
     if few <= router.shortlist.shape[1]:
         return router.shortlist[:, :few]

@@ -1,4 +1,4 @@
-"""Rows of a sample and the signatures that lie nearest to them."""
+"""The signatures nearest to each row of a sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dc2.sources import Block, as_source
 
 __all__ = ["near_rows", "tie_weights"]
 
-FARTHEST = 1e300  # squared; a row whose squares overflow is tied to all alike, and not to none
+FARTHEST = 1e300  # squared; a row whose squares overflow is tied to all of them equally instead of to none
 
 
 def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:
@@ -44,9 +44,9 @@ def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows
 
 
 def tie_weights(squared: NDArray[Any]) -> NDArray[np.float64]:
-    """Return how much each row's ties to its nearest signatures weigh: exp(-d^2 / mean d^2).
+    """Return the weights of each row's ties to its nearest signatures: exp(-d^2 / mean d^2).
 
-    The mean is over the row's own ties, so that dense and sparse regions count alike.
+    The mean is over the row's own ties, so dense and sparse regions count equally.
 
     Parameters
     ----------

@@ -12,21 +12,20 @@ from dc2.sources import Block
 
 __all__ = ["NegativeScores", "OutlierScores", "outlier_scores_of"]
 
-NEAREST = 8  # signatures that are looked at
-NEIGHBOURHOOD = 3.0  # a row's neighbourhood holds as many rows as so many average signatures
-HALF_OUT = 2.0  # times the typical distance: there the score is one half
-FARTHEST = 1e290  # squared; so that no infinity meets a weight of 0
+NEAREST = 8  # signatures considered for each row
+NEIGHBOURHOOD = 3.0  # size of a row's neighbourhood, in rows of an average signature
+HALF_OUT = 2.0  # the score is one half at this many typical distances
+FARTHEST = 1e290  # squared; a limit, since infinity times a weight of 0 is no number
 
 
 @dataclass(frozen=True, eq=False)
 class OutlierScores:
-    """Scores the rows of a block; small, so that it can be sent to where the rows are.
+    """Scores the rows of a block; small enough to be sent to where the rows are.
 
     The neighbourhood of a row consists of the rows of its nearest signatures, as many as three average signatures hold.
     The mean squared distance d^2 to them is known exactly: the squared distance to a signature plus its spread,
-    averaged by weight. The
-    score is r / (2 + r) with r = d / typical, so that scores depend on density alone and never on clusters. It uses no
-    function whose last bit depends on the platform.
+    averaged by weight. The score is r / (2 + r) with r = d / typical; it depends on density alone, never on clusters.
+    No function is used whose last bit depends on the platform.
 
     Attributes
     ----------
@@ -101,7 +100,7 @@ def _squared_distances(
         taken = np.minimum(weights[ids[:, k]], missing)
         total += taken * squared
         missing -= taken
-    # Where the nearest hold too few rows, the others are at least as far as the last of them.
+    # If the nearest signatures hold too few rows, the missing ones count as lying as far as the last of them.
     mean: NDArray[np.float64] = np.minimum((total + missing * squared) / whole, FARTHEST)
     return mean
 

@@ -65,7 +65,7 @@ class Plan:
 
 
 def sampled_rows(n_signatures: int) -> int:
-    """Return how many rows place the cuts for so many signatures: fewer for each where signatures are many."""
+    """Return how many rows place the cuts for this many signatures: fewer per signature if there are many."""
     few = min(n_signatures, FEW_SIGNATURES)
     return max(SAMPLED_PER_SIGNATURE * few, SAMPLED_PER_SIGNATURE_OF_MANY * n_signatures)
 

@@ -1,4 +1,4 @@
-"""Populate: from every row to its signature, and to what is known of that signature."""
+"""Populate: from every row to its signature, and to what is known about that signature."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Lookup", "in_one_array", "looked_up", "on_host", "populated", "with_
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Answers for the rows of a block; small, so that it can be sent to where the rows are.
+    """Answers for the rows of a block; small enough to be sent to where the rows are.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Lookup:
 
 
 def looked_up(table: NDArray[Any], ids: Any) -> Any:
-    """Return the lines of a table that belong to some signatures, on the card if their numbers lie there."""
+    """Return a table's entries for some signatures; on the card if their numbers lie there."""
     if isinstance(ids, np.ndarray):
         return table[ids]
     from dc2.core.gpu.forms import table_at

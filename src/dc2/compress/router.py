@@ -22,32 +22,32 @@ from dc2.model_file import saved_record
 from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
 
-FIRST_LOOKED_AT = 6  # neighbours that tell for most signatures whether a walk goes on
 SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
 EXITS = 8
-EXIT_DISTANCES = 2**22  # at most; among very many signatures, exits are sought at even steps
+EXIT_DISTANCES = 2**22  # at most; with very many signatures, only some, at even steps, are tried as exits
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Sends rows to signatures; it is small, however many rows it was made from.
+    """Sends rows to signatures; small, however many rows it was made from.
 
     Attributes
     ----------
     trees : tuple of RPTree
-        One tree, or one per part where rows were dealt at random.
+        One tree, or one per partition if rows were dealt at random.
     centres : ndarray of shape (n_signatures, n_features)
-        A point per signature, near the mean of its rows: leaves of the first tree first, then of the second.
+        One point per signature, near the mean of its rows: the leaves of the first tree, then those of the second.
     shortlist : ndarray of shape (n_leaves, n_near), int32, or None
-        Signatures near each leaf, its own first, then nearest first. With it, a row walks from its leaf's signature to
-        ever nearer ones.
+        Signatures near each leaf: its own, then the others, nearest first. With it, a row walks from its leaf's
+        signature to nearer and nearer ones.
     gaps : ndarray of shape (n_leaves, n_near) or None
-        Distances from the first of a shortlist to each, less what rounding may add; they only save time.
+        Distances from the first signature of a shortlist to each of the list, less possible rounding errors; they only
+        save time.
     deal_seed : int
-        Deals training rows to the trees, where there are several.
+        Deals training rows to the trees if there are several.
     scaling : Scaling or None
-        Applied to rows before anything else: trees and centres live in scaled columns.
+        Applied to rows before anything else: trees and centres are in scaled units.
     """
 
     trees: tuple[RPTree, ...]
@@ -104,7 +104,7 @@ class Router:
     def assign(
         self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
     ) -> NDArray[np.int32]:
-        """Return the signature of each row; with several trees, the nearest of the leaves it falls into."""
+        """Return the signature of each row; with several trees, the nearest of those it falls into."""
         X = self._where_it_can_be_routed(X)
         given, X = X, self._taken(X, start)
         if len(self.trees) == 1:
@@ -181,7 +181,7 @@ class Router:
     ) -> NDArray[Any]:
         """Return the mean of each signature's rows, which lie on a graphics card and are scaled already.
 
-        The same bits as `add_up` and `Sums.means_and_spread` give; the sums stay on the card.
+        Gives the same bits as `add_up` and `Sums.means_and_spread`; the sums stay on the card.
         """
         (tree,) = self.trees
         centres = Centres(self.centres, self.shortlist, self.gaps)
@@ -198,7 +198,7 @@ class Router:
         return X if self.scaling is None else self.scaling.apply(X, start)
 
     def _where_it_can_be_routed(self, X: Any) -> Any:
-        """Return rows where they can be routed: where they lie or, for several trees, on the host."""
+        """Return rows ready to be routed: where they lie or, for several trees, on the host."""
         return X if len(self.trees) == 1 else np.asarray(X)
 
     def _starts(self) -> NDArray[np.int64]:
@@ -228,7 +228,7 @@ def _empty(X: Any, shape: Any, dtype: Any) -> Any:
 
 
 def _answer(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return numbers of signatures in the form that belongs to the rows."""
+    """Return signature numbers as the kind of array that the rows came in."""
     answer: NDArray[np.int32] = ids if isinstance(X, np.ndarray) else X.form(ids)
     return answer
 
@@ -243,7 +243,8 @@ def with_shortlist(
 ) -> Router:
     """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
 
-    A leaf of one point lies in no two clusters, so its walks need no exits. `least` saves `nearest_neighbours` time.
+    A leaf of a single point cannot lie in two clusters, so its walks need no exits. `least` saves
+    `nearest_neighbours` time.
     """
     n_near = min(n_near, len(router.centres))
     n_all = min(n_near + EXITS * exits, len(router.centres))
@@ -257,9 +258,9 @@ def with_shortlist(
 
 
 def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1) -> Router:
-    """Replace the centres by others near them: shortlists keep their members, sorted anew by the new distances.
+    """Replace the centres by others near them: shortlists keep their members, sorted by the new distances.
 
-    Much cheaper than new shortlists, and as good as long as centres move less than they lie apart.
+    Much cheaper than new shortlists, and as good if centres move less than the distances between them.
     """
     before = router.shortlist
     assert before is not None
@@ -270,7 +271,7 @@ def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1
 def _by_distance(
     centres: NDArray[Any], listed: NDArray[np.int32], n_threads: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return lists of signatures sorted by the distance to their own, and these distances, measured in float64."""
+    """Return shortlists sorted by the distance to their own signature, and these distances, in float64."""
     own = np.repeat(np.arange(len(listed)), listed.shape[1])
     squared = squared_distances_of_pairs(centres, listed.ravel(), centres, own, n_threads)
     distances = np.sqrt(squared).reshape(listed.shape)
@@ -279,7 +280,7 @@ def _by_distance(
 
 
 def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]:
-    """Return distances, reduced by what rounding of coordinates, and of squares near 0, may have added."""
+    """Return distances, less what rounding of coordinates, and of squares near 0, may have added."""
     eps, tiny = np.finfo(centres.dtype).eps, np.finfo(centres.dtype).tiny
     longest = np.sqrt(centres.shape[1]) * float(np.abs(centres).max())
     safe: NDArray[Any] = np.maximum(gaps - (16 * eps * longest + np.sqrt(tiny)), 0.0).astype(centres.dtype)
@@ -293,9 +294,9 @@ def _put_exits(
     gaps: NDArray[np.float64],
     n_threads: int,
 ) -> None:
-    """Put exits in the places of the farthest neighbours of each shortlist; some may be there already."""
+    """Replace the farthest neighbours of each shortlist by exits, unless these are in it already."""
     n_all = shortlist.shape[1]
-    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES))
+    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES), dtype=np.int32)
     centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
     to_some = np.empty((len(centres), len(some)))
 
@@ -305,7 +306,8 @@ def _put_exits(
         to_some[own] *= own[:, None] != some
 
     def put(start: int) -> None:
-        exits = _exits(to_some, some, shortlist[start : start + SHORTLIST_ROWS, :n_near], start)
+        near = np.ascontiguousarray(shortlist[start : start + SHORTLIST_ROWS, :n_near])
+        exits = core.find_exits(to_some, some, near, start, EXITS)
         own = start + np.flatnonzero(exits[:, 0] >= 0)
         exits = exits[own - start]
         is_exit = exits >= 0
@@ -316,9 +318,8 @@ def _put_exits(
         to_near, to_tail = np.split(gaps[own], [n_near], axis=1)
         twice = ((tail[:, :, None] == ids[:, None]) & is_exit[:, None]).any(axis=2)
         left_out = np.concatenate([np.zeros(near.shape, bool), ~is_exit, twice], axis=1)
-        kept = np.argsort(left_out, axis=1, kind="stable")[
-            :, :n_all
-        ]  # those that stay come first, in their order
+        # Those that stay come first, in their order.
+        kept = np.argsort(left_out, axis=1, kind="stable")[:, :n_all]
         distances = np.take_along_axis(np.concatenate([to_near, to_exits, to_tail], axis=1), kept, axis=1)
         by_distance = np.argsort(distances, axis=1, kind="stable")
         listed = np.take_along_axis(np.concatenate([near, ids, tail], axis=1), kept, axis=1)
@@ -329,40 +330,3 @@ def _put_exits(
     with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
         list(pool.map(measure, starts))
         list(pool.map(put, starts))
-
-
-def _exits(
-    to_some: NDArray[np.float64], some: NDArray[np.intp], near: NDArray[np.int32], start: int
-) -> NDArray[np.intp]:
-    """Return the exits of signatures, nearest first, then -1: columns of `to_some` that no neighbour leads to.
-
-    A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
-    is none it would be trapped here, however far from c: then c itself becomes a neighbour.
-
-    Parameters
-    ----------
-    to_some : ndarray of shape (n_signatures, n_some)
-        Distances of all signatures to some.
-    some : ndarray of shape (n_some,)
-        Which those are.
-    near : ndarray of shape (n_rows, n_near)
-        The neighbours of the signatures from `start` on.
-    """
-    here = to_some[start : start + len(near)]
-    left = here > 0
-    for neighbour in near.T[1 : 1 + FIRST_LOOKED_AT]:
-        left &= to_some[neighbour] >= here
-    row, column = np.nonzero(left)  # few by now, and fewer with every neighbour
-    for neighbour in near.T[1 + FIRST_LOOKED_AT :]:
-        stays = to_some[neighbour[row], column] >= here[row, column]
-        row, column = row[stays], column[stays]
-    left = np.zeros_like(left)
-    left[row, column] = True
-    exits = np.full((len(near), EXITS), -1, np.intp)
-    rows = np.flatnonzero(left.any(axis=1))
-    for place in range(EXITS):
-        own = here[rows]
-        exits[rows, place] = np.where(left[rows], own, np.inf).argmin(axis=1)
-        left[rows] &= to_some[some[exits[rows, place]]] >= own
-        rows = rows[left[rows].any(axis=1)]
-    return exits

@@ -1,6 +1,6 @@
 """The sample that places the cuts: the rows with the smallest hash of (seed, row number).
 
-Any way to cut the rows into blocks gives the same sample, and the samples of parts can be merged.
+The sample does not depend on how rows are cut into blocks, and samples of parts can be merged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.core.reference import hash_at
+from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.base import Engine
 from dc2.errors import InputError
 from dc2.sources import Block, Source
@@ -22,7 +22,7 @@ from dc2.sources.checks import check_weights_sum
 from dc2.trees.tree import NO_LIMIT, raise_unusable
 
 ALL = 2**64 - 1
-MARGIN = 6.0  # standard deviations by which more rows are kept than asked for, then cut to size
+MARGIN = 6.0  # standard deviations: slightly more rows are kept than asked for, then cut to size
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +96,15 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
     check_weights_sum(total_weight, n_rows)
     chosen = merge(parts)
     if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
-        # Fewer small hashes, or more zero weights, than expected: look again without a limit.
+        # There were fewer small hashes, or more zero weights, than expected: read again without a limit.
         return take_sample(source, engine, size, seed, limited=False)
     return Sample(chosen.rows, chosen.X, chosen.weights, n_rows, total_weight)
 
 
 class _Picker:
-    """Keeps the rows of a block whose hash is at most a limit, and never more than are wanted in all.
+    """Keeps the rows of a block whose hash is at most a limit, but never more than the whole sample needs.
 
-    The limit may fall while the pass goes on.
+    The limit may fall during the pass.
     """
 
     def __init__(self, seed: int, limit: int, size: int, feature_names: tuple[str, ...] | None) -> None:
@@ -114,7 +114,7 @@ class _Picker:
         rows = _sampled_rows(block, self.seed, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
-        rows = rows[_places_of_smallest(rows, self.size, self.seed)]
+        rows = rows[smallest_hashes(self.seed, rows, self.size)]
         X = block.take(rows - block.start)
         if not np.isfinite(X).all():
             raise_unusable(block.X, self.feature_names, block.start)
@@ -143,11 +143,11 @@ def _first_limit(size: int, n_rows: int | None) -> int:
 
 
 def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
-    """Return the `size` rows with the smallest hash of several parts, copied once: a sample may be large."""
+    """Return the `size` rows with the smallest hash among several parts, copied once: a sample may be large."""
     if len(parts) == 1 and len(parts[0].rows) <= size:
         return parts[0]
     rows = np.concatenate([part.rows for part in parts])
-    places = _places_of_smallest(rows, size, seed)
+    places = smallest_hashes(seed, rows, size)
     X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
     starts = np.cumsum([0, *(len(part.rows) for part in parts)])
     cuts = np.searchsorted(places, starts)
@@ -160,13 +160,6 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
         rows[places], X, weights,
         sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
     )  # fmt: skip
-
-
-def _places_of_smallest(rows: NDArray[np.int64], size: int, seed: int) -> NDArray[np.intp]:
-    """Return where the `size` rows with the smallest hash stand, ascending."""
-    if len(rows) <= size:
-        return np.arange(len(rows))
-    return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
 
 
 def _everything(source: Source) -> Sample:

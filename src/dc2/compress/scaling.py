@@ -16,16 +16,14 @@ from dc2.model_file import saved_record
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
 TILE_ROWS = 4096
-SAFE_EXPONENT = {
-    4: 30,
-    8: 300,
-}  # by bytes: squares of such values, and of their last bits, are ordinary numbers
+# By item size: squares of such values, and of their last bits, neither overflow nor vanish.
+SAFE_EXPONENT = {4: 30, 8: 300}
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows are scaled: columns are shifted and stretched; then, if only directions count, rows get length 1.
+    """How rows are scaled: columns are shifted and stretched; then, for cosine, rows are scaled to length 1.
 
     Attributes
     ----------
@@ -34,9 +32,9 @@ class Scaling:
     shift, factor : ndarray of shape (n_features,), float64
         Rows become (x - shift) * factor.
     unit : bool
-        Whether rows are brought to length 1 then, so that only their direction counts (cosine).
+        Whether rows are then scaled to length 1, so only their direction counts (cosine).
     exponents : ndarray of shape (n_features,), int64, or None
-        Values are first divided by these powers of two, which is exact; None where their squares neither overflow nor
+        Values are first divided by these powers of two, which is exact; None if their squares neither overflow nor
         vanish anyway.
     """
 
@@ -80,7 +78,7 @@ class Scaling:
         return unit_rows(X, start) if self.unit else X
 
     def _for_card(self, dtype: np.dtype[Any], start: int) -> Any:
-        """Return what a graphics card does to rows."""
+        """Return the same scaling as a graphics card needs it."""
         from dc2.core.gpu.rows import ColumnScaling
 
         stretched = self.kind is not None
@@ -94,13 +92,13 @@ class Scaling:
         )
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return rows in the units of the data; those of length 1 keep their length."""
+        """Return rows in the units of the data; rows scaled to length 1 do not get their old length back."""
         restored: NDArray[Any] = X / self.factor.astype(X.dtype) + self.shift.astype(X.dtype)
         return restored if self.exponents is None else np.ldexp(restored, self.exponents)
 
 
 def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
-    """Return rows at length 1; a row of zeros has no direction and is refused by its number."""
+    """Return rows scaled to length 1; a row of zeros has no direction and is refused."""
     # Squares of very large or small values would not be finite.
     largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
     if not largest.all():
@@ -145,7 +143,7 @@ def learn_scaling(
 
 
 def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArray[np.float64]) -> None:
-    """Raise if a value lies so many quartile distances out that its square overflows: it would hide all others."""
+    """Raise if a value lies so many quartile distances out that its square overflows: it would outweigh all others."""
     far = np.abs(X - shift).max(axis=0) / 2.0 ** SAFE_EXPONENT[8] > np.where(size > 0, size, 1.0)
     if far.any():
         column = int(far.argmax())
@@ -158,9 +156,9 @@ def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArr
 
 
 def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
-    """Return powers of two near the values, where these are so large or small that squares overflow or vanish.
+    """Return powers of two near the values, if these are so large or small that squares overflow or vanish.
 
-    Columns that are to be scaled get one each; others share one and so keep their proportions.
+    Columns to be scaled get one each; others share one, which keeps their proportions.
     """
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))  # a sample may be large: no copy of it
     exponents = np.where(largest > 0, np.frexp(largest)[1], 0).astype(np.int64)

@@ -22,7 +22,7 @@ class Signatures:
     points : ndarray of shape (n_signatures, n_features)
         One point per leaf, in the dtype of the rows.
     weights : ndarray of shape (n_signatures,), float64
-        Rows (or their total weight) that the point stands for.
+        How many rows (or what total weight) the point stands for.
     spread : ndarray of shape (n_signatures,), float64
         Mean squared distance of those rows to the point.
 

@@ -1,4 +1,4 @@
-"""A stream of rows that can be seen only once: hold the first, then route and add up."""
+"""A stream of rows that can be read only once: hold the first, then route and add up the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from dc2.compress.sums import Sums, grids
 from dc2.sources import Block, Source
 from dc2.trees.tree import raise_unusable
 
-EXPECTED_WEIGHT = (
-    2.0**27
-)  # beyond this weight the sums of a stream are still right, but may depend on its blocks
+# Beyond this weight the sums of a stream are still right, but may depend on its blocks.
+EXPECTED_WEIGHT = 2.0**27
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ class Stream:
         if new.weights is not None:
             new = new.part(new.weights > 0)
         if self.router is None:
-            # Exactly so many rows place the cuts, however the stream is cut up.
+            # Exactly this many rows place the cuts, however the stream is cut up.
             missing = self.wanted - sum(map(len, self.held))
             first = new.part(slice(missing))
             self.held.append(replace(first, X=first.X.copy(), weights=copy(first.weights)))
@@ -82,7 +81,7 @@ class Stream:
             assert self.router is not None
             assert self.sums is not None
             assert self.magic is not None
-            added = Sums.zeros(*self.sums.shape)  # apart, so that rows which are refused leave no trace
+            added = Sums.zeros(*self.sums.shape)  # separately: rows that are refused must leave no trace
             self.router.add_up(new.X, new.rows, new.weights, self.magic, added)
             self.sums.add(added)
         self.n_rows += len(block.X)

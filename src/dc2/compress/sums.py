@@ -12,17 +12,16 @@ from dc2.errors import InputError
 
 MANTISSA_BITS = 52
 SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
-SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; magic numbers of coarser ones overflow
+SMALLEST_EXPONENT, LARGEST_EXPONENT = -1074, 900  # of grids; beyond 900 their magic numbers overflow
 MOST_WEIGHT = 2.0**33  # beyond this total the last bits may depend on the order of rows
 TILE_ROWS = 4096
-HEADROOM = (
-    10  # rows may lie 2**10 times farther out than sampled ones before exactness, never correctness, is lost
-)
+# Rows may lie 2**10 times farther out than sampled ones; beyond that, sums are right but no longer exact.
+HEADROOM = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Per signature: how many rows, and sums of their offsets from its centre, squared distances and weights.
+    """For each signature: the number of rows; sums of their offsets from its centre, squared distances and weights.
 
     Attributes
     ----------
@@ -83,7 +82,7 @@ class Sums:
 
 
 class SpareSums:
-    """Sums to be used again: for wide rows they are large, and fresh memory costs more than adding.
+    """A pool of sums for reuse: for wide rows they are large, and fresh memory costs more than adding.
 
     Any thread may take some and give them back.
     """
@@ -91,6 +90,12 @@ class SpareSums:
     def __init__(self, n_signatures: int, n_features: int) -> None:
         self._shape = (n_signatures, n_features)
         self._spare: list[Sums] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one of them."""
+        n_signatures, n_features = self._shape
+        return 16 * n_signatures * (n_features + 2)
 
     def take(self) -> Sums:
         """Return sums of no rows."""
@@ -108,12 +113,12 @@ class SpareSums:
 def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64]:
     """Return the magic numbers that round each kind of term to its coarse and its fine grid.
 
-    Adding and subtracting 1.5 * 2**52 * g rounds a float64 to a multiple of g. With the coarse g chosen so that
-    `total_weight` terms, each as far from its centre as `reach` says for its column (and some more), stay below
-    2**52 g, no addition rounds. The remainders, at most g/2, are treated the same way on a finer grid: together they
-    keep about 2 * (52 - log2(total_weight)) bits of every term.
+    Adding and subtracting 1.5 * 2**52 * g rounds a float64 to a multiple of g. The coarse g is so large that
+    `total_weight` terms stay below 2**52 g in sum, each as far from its centre as `reach` says for its column, and
+    some more; so no addition rounds. The remainders, at most g/2, are treated the same way on a finer grid. Both grids
+    together keep about 2 * (52 - log2(total_weight)) bits of every term.
     """
-    # Rows outside the sample may vary where it does not; a grid too fine for them costs only exactness.
+    # Other rows may vary in columns where the sample does not; a grid too fine for them costs only exactness.
     reach = np.where(reach > 0, reach, reach.max() or SMALLEST)
     with np.errstate(over="ignore"):
         square = max(float((reach * reach).sum()), SMALLEST)
@@ -121,16 +126,16 @@ def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64
         raise_too_large(float(reach.max()))
     budget = _budget(total_weight)
     coarse = np.frexp(np.append(reach, square))[1] + HEADROOM - budget
-    coarse = np.append(coarse, 0)  # the grid of weights: whole ones are exact as they are
+    coarse = np.append(coarse, 0)  # the grid of weights: whole numbers lie on it
     return _magic(coarse, budget)
 
 
 def exact_means(
     X: NDArray[np.float64], weights: NDArray[np.float64] | None, around: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the mean of each column, or of its squared distances to ``around``, whatever the order of the rows.
+    """Return the mean of each column, or of its squared distances to ``around``; the order of rows does not matter.
 
-    Terms are rounded to two grids, as in `grids`, so no addition rounds and whole weights are repeats.
+    Terms are rounded to two grids, as in `grids`, so no addition rounds, and a whole weight equals repeated rows.
     """
     total = float(len(X)) if weights is None else float(weights.sum())
     middle = 0.0 if around is None else around
@@ -152,12 +157,12 @@ def exact_means(
 
 
 def _budget(total_weight: float) -> int:
-    """Return how many bits a term may have, so that so many of them can be added without rounding."""
+    """Return how many bits a term may have if terms of this total weight are to be added without rounding."""
     return MANTISSA_BITS - 1 - int(np.ceil(np.log2(np.clip(total_weight, 2.0, MOST_WEIGHT))))
 
 
 def _magic(coarse: NDArray[Any], budget: int) -> NDArray[np.float64]:
-    """Return the numbers that round to grids of these exponents, and to those that are finer by the budget."""
+    """Return the numbers that round to grids of these exponents, and to grids finer by the budget."""
     steps = np.clip(np.stack([coarse, coarse - 1 - budget]), SMALLEST_EXPONENT, LARGEST_EXPONENT)
     magic: NDArray[np.float64] = 1.5 * 2.0**MANTISSA_BITS * np.ldexp(1.0, steps)
     return magic

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # both implementations have these signatures
     from dc2.core.leiden_reference import leiden
     from dc2.core.reference import (
         coleaf_counts,
+        find_exits,
         grow_tree,
         hash_rows,
         link_neighbours,
@@ -34,6 +35,7 @@ __all__ = [
     "Graph",
     "SlowCoreWarning",
     "coleaf_counts",
+    "find_exits",
     "grow_tree",
     "hash_rows",
     "join_nodes",

@@ -169,9 +169,8 @@ class _Search:
         inner = [
             [(j, w) for j, w in here.rows[i] if j != i and community[j] == community[i]] for i in range(n)
         ]
-        cut = [
-            sum((weight for _, weight in row), 0.0) for row in inner
-        ]  # between a part and its community's rest
+        # The weight between each part and the rest of its community.
+        cut = [sum((weight for _, weight in row), 0.0) for row in inner]
 
         def well_connected(p: int) -> bool:
             return cut[p] >= self.pull(volume[p]) * (community_volume[community[p]] - volume[p])

@@ -31,12 +31,8 @@ class Centres(NamedTuple):
     """A point for each leaf, and where a row may walk from each."""
 
     points: Floats  # (n_leaves, width)
-    shortlist: NDArray[np.int32] | None = (
-        None  # (n_leaves, n_near): a leaf's own centre first, then nearest first
-    )
-    gaps: Floats | None = (
-        None  # (n_leaves, n_near): distances from the first of a list to each; they only save time
-    )
+    shortlist: NDArray[np.int32] | None = None  # (n_leaves, n_near): its own centre, then nearest first
+    gaps: Floats | None = None  # (n_leaves, n_near): distances to the first of each list, to save time
 
 
 class SumsOut(NamedTuple):

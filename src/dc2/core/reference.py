@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
 from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
 from dc2.core.reference_neighbours import (
+    find_exits,
     link_neighbours,
     offer_copies,
     offer_groups,
@@ -30,6 +31,7 @@ __all__ = [
     "hash_at",
     "hash_rows",
     "lanes_dot",
+    "find_exits",
     "link_neighbours",
     "offer_copies",
     "offer_groups",
@@ -65,6 +67,13 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def hash_at(seed: int, rows: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of (seed, row) for each of some rows."""
     return _mix(np.uint64(seed) + (rows.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+
+
+def smallest_hashes(seed: int, rows: NDArray[np.int64], size: int) -> NDArray[np.intp]:
+    """Return the places of the `size` rows with the smallest hash, ascending."""
+    if len(rows) <= size:
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
 
 
 def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:

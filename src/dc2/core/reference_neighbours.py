@@ -185,3 +185,36 @@ def _all_within(values: NDArray[np.integer[Any]], low: int, stop: int) -> bool:
 def _require(holds: bool, what: str) -> None:
     if not holds:
         raise ValueError(what)
+
+
+def find_exits(
+    to_some: NDArray[np.float64], some: Ids, near: Ids, first: int, most: int
+) -> NDArray[np.int32]:
+    """Return the exits of signatures, nearest first, then -1: columns of `to_some` that no neighbour leads to.
+
+    A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
+    is none it would be trapped here, however far from c: then c itself becomes a neighbour.
+
+    Parameters
+    ----------
+    to_some : ndarray of shape (n_signatures, n_some)
+        Distances of all signatures to some.
+    some : ndarray of shape (n_some,)
+        Which those are.
+    near : ndarray of shape (n_rows, n_near)
+        The neighbours of the signatures from `first` on, each its own first.
+    most : int
+        Exits of one signature.
+    """
+    here = to_some[first : first + len(near)]
+    left = here > 0
+    for neighbour in near.T[1:]:
+        left &= to_some[neighbour] >= here
+    exits = np.full((len(near), most), -1, np.int32)
+    rows = np.flatnonzero(left.any(axis=1))
+    for place in range(most):
+        own = here[rows]
+        exits[rows, place] = np.where(left[rows], own, np.inf).argmin(axis=1)
+        left[rows] &= to_some[some[exits[rows, place]]] >= own
+        rows = rows[left[rows].any(axis=1)]
+    return exits

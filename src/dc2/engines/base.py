@@ -28,8 +28,11 @@ class Engine(Protocol):
         *,
         stage: str,
         merge: Callable[[Sequence[R]], R] | None = None,
+        result_bytes: int = 0,
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every block of the source, in block order.
 
         With `merge`, results of consecutive blocks may come as one, which saves sending each from a remote worker.
+        `result_bytes` is the size of one result: blocks are not much smaller, or passing results around would cost more
+        than making them.
         """

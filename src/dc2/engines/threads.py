@@ -69,6 +69,7 @@ class ThreadEngine:
         *,
         stage: str,
         merge: Callable[[Sequence[R]], R] | None = None,
+        result_bytes: int = 0,
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every block of the source, in block order.
 
@@ -82,8 +83,10 @@ class ThreadEngine:
             Name of the stage, for the progress callback.
         merge : callable, optional
             Not needed here: results arise where they are used.
+        result_bytes : int, default=0
+            Size of one result; blocks are at least half as large.
         """
-        blocks = source.blocks(_block_budget(source, self.block_bytes))
+        blocks = source.blocks(max(_block_budget(source, self.block_bytes), result_bytes // 2))
         results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)
         try:
             yield from reported(results, self.progress, stage, source.n_rows)

@@ -119,9 +119,8 @@ class ProjectedSource:
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
-        if getattr(
-            self._source, "is_sparse", False
-        ):  # whose budget is for components: only these will be dense
+        if getattr(self._source, "is_sparse", False):
+            # The budget is for components: only these will be dense.
             block_bytes = block_bytes * self._source.n_features // self.n_features
         for block in self._source.blocks(block_bytes):
             yield replace(block, rows=_ProjectedRows(block.rows, self.projection, self.dtype))

@@ -55,9 +55,8 @@ def views_of(facts: Facts) -> list[View]:
         if k == model.n_clusters_:
             clusters, profile = own, facts.profile
         else:
-            labels = np.where(
-                own.labels < 0, own.labels, partitions[k]
-            )  # noise is noise in any number of clusters
+            # Noise is noise in any number of clusters.
+            labels = np.where(own.labels < 0, own.labels, partitions[k])
             if len(np.unique(labels[labels >= 0])) < k:
                 continue
             clusters = replace(own, labels=labels, n_clusters=k)

@@ -29,9 +29,7 @@ def _estimator_has(method: str) -> Callable[[Any], bool]:
     """Return a check that the estimator has a method: the fitted one, if there is one."""
 
     def check(self: Any) -> bool:
-        getattr(
-            getattr(self, "estimator_", self.estimator), method
-        )  # raises the estimator's own error if it has none
+        getattr(getattr(self, "estimator_", self.estimator), method)  # or raise the estimator's own error
         return True
 
     return check

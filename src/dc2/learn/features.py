@@ -44,7 +44,8 @@ class RPFFeatures(RowFeatures):
     random_state : int, RandomState, Generator or None, default=None
         Seed of the points and the forest.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or in a log as lines; a callable is told ``(stage, rows_done, rows_total)``.
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------

@@ -22,8 +22,8 @@ __all__ = ["ArrayLayout", "ArraySource", "check_numeric_array", "chosen_columns"
 class ArraySource(StreamSource[NDArray[Any]]):
     """Rows of an array.
 
-    float32 and float64 arrays are not copied, but for wide ones whose rows do not lie in one place, of which blocks
-    are made when they are worked on; other numbers are converted block by block.
+    float32 and float64 arrays are not copied, except wide ones whose rows are not contiguous: their blocks are copied
+    when they are worked on. Other numbers are converted block by block.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ArraySource(StreamSource[NDArray[Any]]):
 
 
 class ArrayLayout:
-    """Arrays of the width of the first one, with some of its columns."""
+    """Arrays as wide as the first one, with some of its columns."""
 
     feature_names: tuple[str, ...] | None = None
 
@@ -70,7 +70,7 @@ class ArrayLayout:
         return self._columns
 
     def join(self, pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Put arrays one below the other."""
+        """Stack arrays."""
         return np.concatenate(pieces)
 
     def checked(self, piece: Any, where: str, start: int = 0) -> NDArray[Any]:
@@ -83,13 +83,13 @@ class ArrayLayout:
         return array
 
     def values(self, piece: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return what every pass must find the same."""
+        """Return the values that must be the same in every pass."""
         return [piece]
 
     def block(self, piece: NDArray[Any], start: int) -> Block:
-        """Turn an array into a block, as a view where it can be one."""
+        """Turn an array into a block, as a view if possible."""
         chosen = piece if self._columns is None else piece[:, self._columns]
-        # Aligned: the steps of a field of a structured array need not be whole numbers of values.
+        # Aligned: in a structured array, the step from value to value need not be a multiple of their size.
         return Block(start, StridedRows.or_itself(np.require(chosen, self.dtype, "A")))
 
     def check(self, piece: NDArray[Any], where: str) -> None:
@@ -104,9 +104,9 @@ class ArrayLayout:
 
 
 def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
-    """Return data as a numeric array of rows and columns, without a copy where it is one; else raise.
+    """Return data as a numeric array of rows and columns, without a copy if it is one already, or raise.
 
-    Values are not looked at: see `dc2.sources.checks.raise_if_not_finite`.
+    Values are not checked here: see `dc2.sources.checks.raise_if_not_finite`.
     """
     if issparse(X):
         raise InputTypeError(
@@ -121,7 +121,7 @@ def check_numeric_array(X: Any, min_rows: int = 1) -> NDArray[Any]:
     if is_into_series(X):
         raise InputError(_one_column(X))
     try:
-        # Structure only: finite values are checked where the sums are made, which saves a pass.
+        # Only the structure is checked; values are checked when sums are made, which saves a pass.
         checked: NDArray[Any] = check_array(
             X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=min_rows, input_name="X"
         )

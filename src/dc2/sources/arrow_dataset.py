@@ -18,7 +18,7 @@ __all__ = ["dataset_source", "is_dataset"]
 
 
 def is_dataset(data: Any) -> bool:
-    """Return whether this is a pyarrow.dataset.Dataset, without importing it."""
+    """Return whether this is a pyarrow.dataset.Dataset, without importing pyarrow."""
     return type(data).__module__.startswith("pyarrow") and hasattr(data, "get_fragments")
 
 
@@ -57,7 +57,7 @@ def dataset_source(
     def frames(rows: int) -> Iterator[Any]:
         done = 0
         try:
-            # Without much reading ahead, which would hold many blocks in memory.
+            # Little reading ahead, which would hold many blocks in memory.
             for batch in dataset.to_batches(
                 columns=layout.needed_columns, batch_size=rows, batch_readahead=1, fragment_readahead=1
             ):

@@ -14,12 +14,12 @@ from dc2.parameters import check_integer
 __all__ = ["Block", "DeferredRows", "Source", "StridedRows", "in_rows", "rows_per_block"]
 
 WIDE = 32
-"""Rows of more columns are put together before work; of fewer, columns that lie apart are read as fast."""
+"""Rows with more columns than this are made contiguous first; narrower ones are read as fast as they lie."""
 TILE_ROWS = 256
 
 
 class DeferredRows(Protocol):
-    """Rows that become a matrix when they are asked for, by whoever needs it: often only a few of them are."""
+    """Rows that become a matrix only when they are needed; often that is only a few of them."""
 
     def __len__(self) -> int: ...
 
@@ -31,7 +31,7 @@ class DeferredRows(Protocol):
 
 
 def in_rows(X: NDArray[Any]) -> NDArray[Any]:
-    """Return wide rows so that each lies in one place; as they are where they do already, and narrow ones.
+    """Return wide rows with each row contiguous; narrow rows, and those that are contiguous, as they are.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def in_rows(X: NDArray[Any]) -> NDArray[Any]:
     if _lies_in_rows(X):
         return X
     rows = np.empty(X.shape, X.dtype)
-    for start in range(0, len(X), TILE_ROWS):  # a tile at a time stays in the cache
+    for start in range(0, len(X), TILE_ROWS):  # one tile at a time stays in the cache
         rows[start : start + TILE_ROWS] = X[start : start + TILE_ROWS]
     return rows
 
@@ -51,14 +51,14 @@ def _lies_in_rows(X: NDArray[Any]) -> bool:
 
 
 class StridedRows:
-    """Wide rows whose columns lie apart, as in Fortran order; put together by the thread that needs them."""
+    """Wide rows that are not contiguous, as in Fortran order; copied by the thread that needs them."""
 
     def __init__(self, X: NDArray[Any]) -> None:
         self._X = X
 
     @staticmethod
     def or_itself(X: NDArray[Any]) -> NDArray[Any] | StridedRows:
-        """Return an array where it can be worked on as it lies."""
+        """Return an array itself if its rows can be worked on as they lie, else its rows deferred."""
         return X if _lies_in_rows(X) else StridedRows(X)
 
     def __len__(self) -> int:
@@ -86,9 +86,9 @@ class Block:
     rows : ndarray of shape (n_rows, n_features), float32 or float64, or DeferredRows
         The rows; an array may be a read-only or strided view.
     weights : ndarray of shape (n_rows,), float64, or None
-        The weights of the rows, where the source has any.
+        The weights of the rows, if the source has any.
     extra : pyarrow.Table or None
-        Columns that travel with the rows but are no features, such as ids to be written beside labels.
+        Columns that travel with the rows but are not features, such as ids to be written beside labels.
     """
 
     start: int
@@ -123,7 +123,7 @@ class Block:
 
 @runtime_checkable
 class Source(Protocol):
-    """Rows that can be passed over, block by block, any number of times."""
+    """Rows that can be read block by block, any number of times."""
 
     @property
     def n_features(self) -> int:
@@ -131,11 +131,11 @@ class Source(Protocol):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns, where they have any."""
+        """Names of the columns, if they have any."""
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, or None where it is not known without a pass."""
+        """Number of rows, or None if it is not known without a pass."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -143,14 +143,14 @@ class Source(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the rows lie in memory, so that a result as long as they are may be kept too."""
+        """Whether the rows lie in memory; then a result for each row may be kept too."""
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
+        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least one row), in row order."""
 
 
 def rows_per_block(block_bytes: int, n_features: int, dtype: np.dtype[Any]) -> int:
-    """Return how many rows fit into a budget of bytes; at least one.
+    """Return how many rows fit into a budget of bytes, at least one.
 
     Examples
     --------

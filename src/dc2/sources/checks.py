@@ -17,7 +17,7 @@ LARGEST_WEIGHT = 1e100
 
 
 def listed(names: Sequence[object]) -> str:
-    """Write names for a message: all of a few, the first of many.
+    """Write names for a message: all if they are few, otherwise the first ones.
 
     Examples
     --------
@@ -34,12 +34,11 @@ def raise_if_not_finite(
     X: NDArray[Any],
     feature_names: Sequence[str] | None = None,
     start: int = 0,
-    source_name: str = "X",
 ) -> None:
     """Raise if a block holds NaN or infinity, saying in which columns, how many, and the first row.
 
-    It looks at every value: call it when sums came out not finite, to tell the user why. It returns where all
-    values are finite (then the sums overflowed).
+    It reads every value: call it when sums are not finite, to tell the user why. If all values are finite, it returns;
+    then the sums overflowed.
 
     Parameters
     ----------
@@ -49,8 +48,6 @@ def raise_if_not_finite(
         Names of the columns; without them columns are numbered from 0.
     start : int, default=0
         Global index of the first row.
-    source_name : str, default="X"
-        What the rows belong to.
 
     Examples
     --------
@@ -63,13 +60,13 @@ Fill missing values in, for instance with sklearn.impute.SimpleImputer, or drop 
     missing = np.isnan(X)
     if missing.any():
         raise MissingValuesError(
-            f"Input {source_name} contains NaN. {_where(missing, feature_names, start)} "
+            f"Input X contains NaN. {_where(missing, feature_names, start)} "
             "Fill missing values in, for instance with sklearn.impute.SimpleImputer, or drop these rows."
         )
     infinite = np.isinf(X)
     if infinite.any():
         raise InputError(
-            f"Input {source_name} contains infinity or a value too large for {X.dtype!r}. "
+            f"Input X contains infinity or a value too large for {X.dtype!r}. "
             f"{_where(infinite, feature_names, start)} Clip these values or drop these rows."
         )
 

@@ -37,19 +37,19 @@ def file_source(
     mixed: bool = False,
     texts: Sequence[str] = (),
 ) -> FileSource:
-    """Return the source for files: their rows one after the other, whatever their formats.
+    """Return the source for files: the rows of all files in turn, whatever their formats.
 
-    The columns of all files are checked at once; rows are read only by `blocks`, and only the columns needed.
+    The columns of all files are checked now; rows are read only by `blocks`, and only the columns needed.
 
     Parameters
     ----------
     paths : path or sequence of paths
         As for `dc2.sources.paths.find_files`.
     columns, drop, weight, extra
-        As for `dc2.sources.frames.FrameLayout`; of .npy files, which have no column names, `columns` and
-        `drop` take indices.
+        As for `dc2.sources.frames.FrameLayout`; for .npy files, which have no column names, `columns` and `drop` are
+        indices.
     csv : CsvOptions, optional
-        How text files are to be read.
+        How to read text files.
     mixed : bool, default=False
         As for `dc2.sources.frames.FrameLayout`.
     texts : sequence of str
@@ -99,7 +99,7 @@ def _table_source(
 
 
 def _first_rows(files: Sequence[FoundFile], schema: Any, names: Sequence[str]) -> Any:
-    """Return the first rows there are, with these columns; None where all files are empty."""
+    """Return the first rows, with these columns; None if all files are empty."""
     fields = [schema.field(name) for name in names]
     for file in files:
         try:
@@ -133,7 +133,7 @@ class FileSource(StreamSource[Any]):
     files : sequence of (FoundFile, sequence of pyarrow.Field)
         The files, each with the columns to read.
     n_rows : int or None
-        Number of rows, where the files tell.
+        Number of rows, if the files tell.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class FileSource(StreamSource[Any]):
         super().__init__(layout, self._read, n_rows)
 
     def parts(self, size: int) -> Iterator[FilePart]:
-        """Yield parts of about `size` bytes that can be read alone, by whoever sees the files."""
+        """Yield parts of about `size` bytes that can be read independently, by any machine that sees the files."""
         for file, fields in self._files:
             for units, rows in file.format.parts(file, size):
                 yield FilePart(_found_anywhere(file), fields, units, rows)
@@ -196,11 +196,11 @@ class FilePart:
     ----------
     file : FoundFile
     fields : sequence of pyarrow.Field
-        The columns to read; none of a file whose columns have no names.
+        The columns to read; empty if the columns have no names.
     units : range
-        Which row groups, record batches, rows: as the format counts.
+        Which row groups, record batches or rows: whatever the format counts.
     rows : int or None
-        Number of rows, where the file tells it.
+        Number of rows, if the file tells.
     """
 
     file: FoundFile

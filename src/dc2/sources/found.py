@@ -1,4 +1,4 @@
-"""A file that was found, and what a format must be able to do with it."""
+"""A file that was found, and what a format must provide to read it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Format(Protocol):
 
     @property
     def named_columns(self) -> bool:
-        """Whether columns have names: pieces are Arrow tables then, else arrays."""
+        """Whether columns have names; if so pieces are Arrow tables, otherwise arrays."""
 
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Return the Arrow schema of a file, or an array of its dtype and width without rows; and its number of rows.
 
-        The number is None where it needs a pass. `travelling` columns are not numbers to be worked on but go through
-        unchanged, so a format without types must not guess any for them.
+        The number is None if counting needs a pass. `travelling` columns are passed through unchanged, so a format
+        without types must not guess types for them.
         """
 
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
     ) -> Iterator[Any]:
-        """Yield pieces of about so many rows, with at least the columns of `fields`; all units, or some."""
+        """Yield pieces of about this many rows, with at least the columns of `fields`; of all units, or of some."""
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
         """Cut a file into runs of units (rows, row groups, ...) of about `size` bytes, each with its rows if known."""
@@ -48,7 +48,7 @@ class FoundFile:
     format : Format
         How it is read.
     filesystem : pyarrow.fs.FileSystem or None
-        The filesystem of a file that was named by an address; None for a plain local path.
+        The filesystem of a file given by an address; None for a plain local path.
     """
 
     path: str
@@ -57,15 +57,15 @@ class FoundFile:
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies in a folder of this machine."""
+        """Whether it is a file on this machine."""
         return self.filesystem is None or self.filesystem.type_name == "local"
 
     def open_file(self) -> Any:
-        """Open the file for reading from anywhere in it."""
+        """Open the file for random access."""
         return self._opened_in().open_input_file(self.path)
 
     def open_stream(self) -> Any:
-        """Open the file for reading from its start, unpacked if its name says that it is packed."""
+        """Open the file for reading from its start, unpacked if its suffix says it is packed."""
         return self._opened_in().open_input_stream(self.path)
 
     def _opened_in(self) -> Any:

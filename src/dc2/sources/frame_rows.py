@@ -1,7 +1,8 @@
-"""The rows of a block of a frame: as they are, or as a matrix that is made when it is asked for."""
+"""The rows of a block of a frame: as they are, or as a matrix made on demand."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +14,13 @@ from dc2.errors import InputTypeError
 from dc2.sources.base import in_rows
 from dc2.sources.vectors import vector_matrix
 
-__all__ = ["FrameRows", "TableRows", "native_columns"]
+__all__ = ["ConvertedRows", "FrameRows", "TableRows", "native_columns"]
 
 Frame = nw.DataFrame[Any]
 
 
 class TableRows:
-    """Rows of a table of any columns, as a frame; they are no matrix until someone prepares them.
+    """Rows of a table with columns of any type, as a frame; they must be prepared to become a matrix.
 
     Parameters
     ----------
@@ -48,8 +49,31 @@ class TableRows:
         return self.matrix()
 
 
-class FrameRows:
-    """Rows of a frame, converted when they are asked for.
+class ConvertedRows(ABC):
+    """Rows of a frame that become a matrix on demand; the frame is then let go, since a block has a budget."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame: Frame | None = frame
+        self._matrix: NDArray[Any] | None = None
+        self._n_rows = len(frame)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def matrix(self) -> NDArray[Any]:
+        """Return all rows."""
+        if self._matrix is None:
+            assert self._frame is not None
+            self._matrix = self._converted(self._frame)
+            self._frame = None
+        return self._matrix
+
+    @abstractmethod
+    def _converted(self, frame: Frame) -> NDArray[Any]: ...
+
+
+class FrameRows(ConvertedRows):
+    """Rows of a frame as numbers.
 
     Parameters
     ----------
@@ -65,26 +89,11 @@ class FrameRows:
     def __init__(
         self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int], dtype: np.dtype[Any]
     ) -> None:
-        self._frame: Frame | None = frame
-        self._matrix: NDArray[Any] | None = None
-        self._n_rows = len(frame)
-        self._names, self._vectors = names, vectors
-        self._dtype = dtype
+        super().__init__(frame)
+        self._names, self._vectors, self._dtype = names, vectors, dtype
 
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def matrix(self) -> NDArray[Any]:
-        """Return all rows."""
-        if self._matrix is None:
-            assert self._frame is not None
-            self._matrix = (
-                self._joined(self._frame)
-                if self._vectors
-                else _as_matrix(self._frame, self._names, self._dtype)
-            )
-            self._frame = None  # not both: a block has a budget
-        return self._matrix
+    def _converted(self, frame: Frame) -> NDArray[Any]:
+        return self._joined(frame) if self._vectors else _as_matrix(frame, self._names, self._dtype)
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places."""
@@ -99,7 +108,7 @@ class FrameRows:
         return X
 
     def _joined(self, frame: Frame, places: Any = slice(None)) -> NDArray[Any]:
-        """Return rows made of lists and plain columns side by side; lists alone are not copied, if they need not be."""
+        """Return rows made of lists and plain columns side by side; lists alone are not copied if possible."""
         parts = list(self._parts(frame))
         if len(parts) == 1:
             return np.require(parts[0][places], self._dtype, "A")
@@ -121,7 +130,7 @@ def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDAr
     if frame.implementation.is_pandas():
         chosen = frame if frame.columns == names else frame.select(names)
         if all(found == dtype for found in chosen.to_native().dtypes):
-            return in_rows(chosen.to_numpy())  # pandas may hold such columns as one matrix: no copy then
+            return in_rows(chosen.to_numpy())  # without a copy if pandas holds them as one matrix
     if frame.implementation.is_polars():
         native = frame.to_native().select(names)
         if len(set(native.dtypes)) == 1 and (values := native.to_numpy()).dtype == dtype:
@@ -133,7 +142,7 @@ def _as_matrix(frame: Frame, names: Sequence[str], dtype: np.dtype[Any]) -> NDAr
 
 
 def native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
-    """Return columns as they are, where that can be had: wrapped one by one, hundreds cost more than their values."""
+    """Return columns unwrapped if possible: wrapping hundreds of columns costs more than reading their values."""
     if frame.implementation.is_pyarrow():
         return list(frame.to_native().select(names).columns)
     if frame.implementation.is_polars():
@@ -142,7 +151,7 @@ def native_columns(frame: Frame, names: Sequence[str]) -> list[Any]:
 
 
 def _fill(values: NDArray[Any], column: Any) -> None:
-    """Copy a column, once: pyarrow would put the chunks of a column together before it hands them out."""
+    """Copy a column only once: pyarrow would join its chunks first."""
     if not hasattr(column, "chunks"):
         values[:] = column.to_numpy()
         return

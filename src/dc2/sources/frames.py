@@ -1,4 +1,4 @@
-"""Rows of data frames and tables: pandas, polars, pyarrow and whatever speaks the Arrow stream interface."""
+"""Rows of data frames and tables: pandas, polars, pyarrow and all else that has the Arrow stream interface."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FrameSource(StreamSource[Frame]):
     columns, drop, weight, extra
         As for `FrameLayout`.
     named : bool, default=True
-        Whether the columns have names; False where they were only numbered.
+        Whether the columns have names; False if they are only numbered.
     mixed : bool, default=False
         As for `FrameLayout`.
 
@@ -100,9 +100,9 @@ class FrameLayout:
         The columns of the first frame.
     columns : sequence of str, optional
         The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`. A column
-        of lists is meant by its name, or by those of its numbers: ``vec[0]``, ``vec[1]``, ...
+        of lists goes by its own name, or by those of its numbers: ``vec[0]``, ``vec[1]``, ...
     drop : sequence of str, optional
-        Columns that are no features.
+        Columns that are not features.
     weight : str, optional
         The column of sample weights.
     extra : sequence of str, default=()
@@ -113,7 +113,7 @@ class FrameLayout:
         Whether features may be of any type and have blanks. Blocks then hold frames, which `dc2.TablePreparer` turns
         into numbers.
     first_rows : callable, optional
-        As for `dc2.sources.vectors.with_widths`: how long lists of numbers are shows there.
+        As for `dc2.sources.vectors.with_widths`: they show how long lists of numbers are.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class FrameLayout:
 
     @property
     def number_columns(self) -> list[str]:
-        """The columns that must be numbers: the features, unless they may be anything, and the weights."""
+        """The columns that must be numbers: the weights and, unless these may be of any type, the features."""
         return [*([] if self.mixed else self._names), *([] if self._weight is None else [self._weight])]
 
     @property
@@ -165,7 +165,7 @@ class FrameLayout:
         return all(is_numeric(self._schema[name]) for name in self._names)
 
     def _with_widths(self, schema: Schema, first_rows: FirstRows) -> dict[str, Any]:
-        """Return a schema in which the features that are lists of numbers have a length; others stay what they are."""
+        """Return a schema in which features that are lists of numbers have a length; other columns are unchanged."""
         features = {name: schema[name] for name in self._names if name in schema}
         return {**schema, **with_widths(features, first_rows)}
 
@@ -176,7 +176,7 @@ class FrameLayout:
         check_no_nulls(frame, plain, where, start)
 
     def check_columns(self, schema: Schema, where: str) -> None:
-        """Raise if a frame with this schema has not the columns of the first one."""
+        """Raise unless a frame with this schema has the columns of the first one."""
         _check_present(schema, self.needed_columns, where)
         unknown = [name for name in schema if name not in self._schema]
         if self._every_column_used and unknown:
@@ -199,7 +199,7 @@ class FrameLayout:
                 )
 
     def check_dtype(self, schema: Schema, where: str) -> None:
-        """Raise if a frame with this schema holds wider numbers than those before."""
+        """Raise if a frame with this schema holds wider numbers than the first one."""
         if not self.mixed and not np.can_cast(_promoted(schema, self._names), self.dtype, casting="safe"):
             wide = [n for n in self._names if not np.can_cast(_numpy_dtype(schema[n]), self.dtype, "safe")]
             raise InputError(
@@ -219,12 +219,12 @@ class FrameLayout:
         return frame
 
     def widen(self, schema: Schema) -> None:
-        """Make room for the numbers of one more frame."""
+        """Widen the dtype, if needed, to hold the numbers of one more frame."""
         if not self.mixed:
             self.dtype = promoted_dtype([self.dtype, _promoted(schema, self._names)])
 
     def join(self, pieces: Sequence[Frame]) -> Frame:
-        """Put frames one below the other, also where some hold integers and others floats."""
+        """Stack frames, even if some hold integers and others floats."""
         if any(piece.schema != pieces[0].schema for piece in pieces):
             used = [name for name in self.needed_columns if name not in self._extra]
             numbers = [name for name in used if holds_numbers(self._schema[name])]
@@ -233,7 +233,7 @@ class FrameLayout:
         return nw.concat(pieces)
 
     def values(self, piece: Frame) -> list[NDArray[Any]]:
-        """Return the numbers, which every pass must find the same."""
+        """Return the numbers, which must be the same in every pass."""
         names = self.needed_columns if self.mixed else self.number_columns
         numbers = [name for name in names if name not in self._extra and holds_numbers(piece.schema[name])]
         texts = [name for name in names if name not in self._extra and piece.schema[name] == nw.String]
@@ -257,7 +257,7 @@ class FrameLayout:
 
 
 def as_frame(data: Any) -> Frame | None:
-    """Return a data frame of any kind as a narwhals one, or None if it is none."""
+    """Return a data frame of any kind as a narwhals one, or None if this is no data frame."""
     if is_into_series(data):
         return None
     if is_pandas_dataframe(data):
@@ -282,12 +282,12 @@ def as_frame(data: Any) -> Frame | None:
 def check_no_nulls(frame: Frame, names: Sequence[str], where: str = "X", start: int = 0) -> None:
     """Raise if columns have missing values, saying which, how many, and the first row.
 
-    NaN among floats is not looked for: it is found when sums are made.
+    NaN among floats is not checked here; it is found when sums are made.
     """
     found = []
     for name in names:
         if frame.implementation.is_pandas() and isinstance(frame.to_native()[name].dtype, np.dtype):
-            continue  # such a column has no missing values but NaN
+            continue  # such a column has no missing values other than NaN
         column = frame.get_column(name)
         missing = column.null_count()
         if missing:
@@ -307,7 +307,7 @@ def has_text_names(data: Any) -> bool:
 
 
 def _own_columns(data: Any) -> Any:
-    """Return a pandas frame with text for column names; data is shared, but a column that is dropped later stays."""
+    """Return a pandas frame with text as column names; it shares the data, and keeps columns that are dropped later."""
     texts = [isinstance(name, str) for name in data.columns]
     if any(texts) and not all(texts):
         number, text = data.columns[texts.index(False)], data.columns[texts.index(True)]
@@ -345,7 +345,7 @@ def _check_numeric(schema: Schema, names: Sequence[str], where: str) -> None:
 
 
 def is_numeric(dtype: Any) -> bool:
-    """Return whether values of a column can be used as they are."""
+    """Return whether the values of a column can be used as they are."""
     return holds_numbers(dtype) or width_of(dtype) is not None
 
 

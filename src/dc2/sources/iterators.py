@@ -24,7 +24,7 @@ def callable_source(
     weight: str | None = None,
     extra: Sequence[str] = (),
 ) -> Source:
-    """Return the source for a callable; it is called now to look at its first block, and once per pass.
+    """Return the source for a callable; it is called now, to see its first block, and once per pass.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def callable_source(
         Takes nothing and returns a fresh iterator of blocks: all arrays, or all data frames, of any number of
         rows. The first block sets width and dtype.
     columns, drop, weight, extra
-        As for `dc2.sources.frames.FrameLayout`; of arrays, `columns` and `drop` take indices.
+        As for `dc2.sources.frames.FrameLayout`; for arrays, `columns` and `drop` are indices.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _array_source(
 
 
 class _Opened:
-    """Starts passes: calls the callable, skips empty blocks, and sees to it that each iterator is a fresh one."""
+    """Starts passes: calls the callable, skips empty blocks, and checks that each iterator is a fresh one."""
 
     def __init__(self, make_blocks: Callable[[], Iterable[Any]]) -> None:
         self._make_blocks = make_blocks

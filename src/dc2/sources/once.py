@@ -17,7 +17,7 @@ from dc2.sources.plain import plain_table
 __all__ = ["kept_table"]
 
 MOST_IN_MEMORY = 2**26
-"""Bytes that are held; what is more goes to a file, whose pages the system reads in and drops as it needs."""
+"""Bytes held in memory; larger data go to a file, whose pages the system loads and drops as needed."""
 
 
 def kept_table(data: Any) -> Any:
@@ -26,8 +26,8 @@ def kept_table(data: Any) -> Any:
     Parameters
     ----------
     data : object
-        Whatever has the Arrow stream interface (a pyarrow.RecordBatchReader, a DuckDB relation, ...) or, like a
-        polars.LazyFrame, the method ``sink_ipc``.
+        Anything with the Arrow stream interface (a pyarrow.RecordBatchReader, a DuckDB relation, ...) or, like a
+        polars.LazyFrame, with the method ``sink_ipc``.
     """
     arrow = import_pyarrow()
     try:
@@ -86,7 +86,7 @@ def _mapped(path: str) -> Any:
 
 @contextmanager
 def _temporary_file() -> Iterator[str]:
-    """Give the path of a file that loses its name at the end; what maps it still sees it."""
+    """Yield the path of a file that is removed at the end; memory maps of it stay valid."""
     handle, path = tempfile.mkstemp(prefix="dc2-", suffix=".arrow")
     os.close(handle)
     try:
@@ -94,5 +94,5 @@ def _temporary_file() -> Iterator[str]:
     finally:
         try:
             os.unlink(path)
-        except PermissionError:  # on Windows, where a file that is mapped keeps its name
+        except PermissionError:  # on Windows a mapped file cannot be removed
             atexit.register(Path(path).unlink, missing_ok=True)

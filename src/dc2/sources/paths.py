@@ -37,17 +37,17 @@ def check_not_among(path: str | os.PathLike[str], data: Any) -> None:
 def find_files(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], csv: CsvOptions | None = None
 ) -> list[FoundFile]:
-    """Return the files that paths name: a list in its own order, globs and folders sorted by name.
+    """Return the files that paths name: a list in the order given, globs and folders sorted by name.
 
     Parameters
     ----------
     paths : path or sequence of paths
-        Files, globs (``**`` goes down folders), folders (all data files below them, but those whose name begins
+        Files, globs (``**`` goes down folders), folders (all data files below them, except those whose name begins
         with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``, also those that fsspec
-        knows (``https://``, ``memory://``, ``az://``, ...) where it is installed. Globs and folders do not
-        follow links to folders below them, which may lead in a circle, and name each file once.
+        knows (``https://``, ``memory://``, ``az://``, ...) if it is installed. Globs and folders do not follow links
+        to folders, which may lead in a circle, and give each file once.
     csv : CsvOptions, optional
-        How text files are to be read.
+        How to read text files.
     """
     found: list[FoundFile] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
@@ -81,7 +81,7 @@ def _find_local(path: str) -> list[str]:
 
 
 def _match_local(pattern: str) -> list[str]:
-    """Return the files that match, each by the first of its names; ``**`` passes links by."""
+    """Return the files that match, each by the first of its names; ``**`` does not follow links."""
     parts = Path(pattern).parts
     fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     below = [*parts[fixed:], "*"] if parts[-1] == "**" else parts[fixed:]
@@ -118,15 +118,13 @@ def _find_remote(address: str) -> tuple[Any, list[str]]:
 
 
 def _filesystem_of(address: str) -> tuple[Any, str]:
-    """Return who reads an address, and its path there: pyarrow where it can, else whoever fsspec knows."""
+    """Return the filesystem of an address, and the path in it: pyarrow's if it has one, else fsspec's."""
     fs = import_pyarrow("fs")
     try:
         known: tuple[Any, str] = fs.FileSystem.from_uri(address)
         return known
-    except (
-        import_pyarrow().lib.ArrowInvalid,
-        NotImplementedError,
-    ):  # unknown, or not built into this pyarrow
+    except (import_pyarrow().lib.ArrowInvalid, NotImplementedError):
+        # An unknown protocol, or one that this pyarrow was built without.
         try:
             from fsspec.core import url_to_fs
         except ModuleNotFoundError as error:
@@ -139,7 +137,7 @@ def _filesystem_of(address: str) -> tuple[Any, str]:
     except (
         ImportError,
         ValueError,
-    ) as error:  # of a protocol that is unknown, or whose package is not installed
+    ) as error:  # an unknown protocol, or one whose package is not installed
         raise SourceError(f"Cannot look up {address!r}: {error}") from error
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem)), path
 

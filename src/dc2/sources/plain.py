@@ -1,4 +1,4 @@
-"""Arrow columns in a form that all functions of Arrow know: texts that are views and runs of values are unpacked."""
+"""Arrow columns in a form that all functions of Arrow support: string views and run-end encoding are unpacked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def plain_schema(schema: Any) -> Any:
 
 
 def plain_table(table: Any) -> Any:
-    """Return a table without views and runs, for which Arrow lacks half of its functions.
+    """Return a table without string views and run-end encoding, which half of Arrow's functions do not support.
 
     Examples
     --------

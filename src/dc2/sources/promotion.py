@@ -1,4 +1,4 @@
-"""The one rule that says whether rows are worked on as float32 or as float64."""
+"""The rule that decides whether rows are worked on as float32 or as float64."""
 
 from __future__ import annotations
 

@@ -38,22 +38,22 @@ def as_source(
     ----------
     data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
         Arrays and memory maps; SciPy's sparse matrices; pandas, polars and pyarrow tables; paths, globs, folders and
-        addresses of Parquet, Arrow, CSV, TSV, JSON lines (these also packed, .gz or .zst) and .npy files; a
+        addresses of Parquet, Arrow, CSV, TSV, JSON lines (the last three also packed, .gz or .zst) and .npy files; a
         pyarrow.dataset; a callable that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB
-        relations and whatever else speaks the Arrow stream interface are read once, and kept in a temporary file
-        where they are large. A Source is returned as it is.
+        relations and all else with the Arrow stream interface are read once, and kept in a temporary file if they are
+        large. A Source is returned as it is.
     columns : sequence of str or int, optional
-        The features, in this order: names, or indices where columns have no names. By default all columns but
-        those named by the other parameters.
+        The features, in this order: names, or indices if columns have no names. By default all columns but those
+        named by the other parameters.
     drop : sequence of str or int, optional
         Columns to leave out.
     sample_weight : array-like of shape (n_rows,) or str, optional
         Weights of the rows, or the name of the column that holds them.
     extra : sequence of str, default=()
-        Columns that travel with the blocks as they are, such as ids to be written beside labels. Of CSV files they
-        are text, to the letter.
+        Columns that travel with the blocks as they are, such as ids to be written beside labels. In CSV files they
+        are read as text, to the letter.
     csv : CsvOptions, optional
-        How CSV and TSV files are to be read, where the separator is another or there is no line of names.
+        How to read CSV and TSV files with another separator or without a line of names.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _as_text(names: list[Any] | None) -> list[str] | None:
 
 
 def _as_list(names: Any) -> list[Any] | None:
-    """Return names as a list; one name alone is a list of one."""
+    """Return names as a list; a single name becomes a list of one."""
     if names is None:
         return None
     return [names] if isinstance(names, str | int) else list(names)

@@ -50,7 +50,7 @@ class SparseSource(StreamSource[Any]):
 
 
 class SparseRows:
-    """Rows of a sparse matrix, made dense when they are asked for.
+    """Rows of a sparse matrix, made dense on demand.
 
     Attributes
     ----------
@@ -104,11 +104,11 @@ class _SparseLayout:
         self.dtype: np.dtype[Any] = promoted_dtype([X.dtype])
 
     def join(self, pieces: Sequence[_Lengthy]) -> _Lengthy:
-        """Put pieces one below the other."""
+        """Stack pieces."""
         return _Lengthy(vstack([piece.rows for piece in pieces], format="csr"))
 
     def values(self, piece: _Lengthy) -> list[NDArray[Any]]:
-        """Return nothing: rows in memory are not watched."""
+        """Return nothing: rows in memory are not checked for changes."""
         return []
 
     def block(self, piece: _Lengthy, start: int) -> Block:
@@ -118,7 +118,7 @@ class _SparseLayout:
 
 
 def _checked(X: Any) -> Any:
-    """Return a sparse matrix as compressed rows of numbers, or raise; values are not looked at."""
+    """Return a sparse matrix as compressed rows of numbers, or raise; values are not checked."""
     if X.ndim != 2:
         raise InputError(f"Expected 2D array, got {X.ndim}D array instead: X has shape {X.shape}.")
     if X.dtype.kind not in "biuf":
@@ -135,6 +135,6 @@ def _checked(X: Any) -> Any:
 
 
 def _dense(rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    # Values that stand twice for one place are added in their own type, as X.toarray() would.
+    # Duplicate entries are added in their own type, as X.toarray() would.
     dense: NDArray[Any] = rows.toarray()
     return dense.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Pieces of any length become blocks of a given length: the one mechanism behind every source."""
+"""Pieces of any length become blocks of a given length: this is how every source works."""
 
 from __future__ import annotations
 
@@ -39,33 +39,34 @@ class Layout(Protocol[P]):
 
     @property
     def width(self) -> int:
-        """Numbers in a row: more than columns, where columns that are lists stay what they are."""
+        """Numbers in a row: more than columns if lists are kept as single columns."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Dtype of a block."""
 
     def join(self, pieces: Sequence[P]) -> P:
-        """Put pieces one below the other."""
+        """Stack pieces."""
 
     def values(self, piece: P) -> list[NDArray[Any]]:
-        """Return the numbers of a piece, which every pass must find the same."""
+        """Return the numbers of a piece, which must be the same in every pass."""
 
     def block(self, piece: P, start: int) -> Block:
         """Turn a piece into the block whose first row has the global index `start`."""
 
 
 class StreamSource(Generic[P]):
-    """Rows that come in pieces of any length, handed on in blocks whose cuts do not depend on the pieces.
+    """Rows that come in pieces of any length, given out in blocks that do not depend on the pieces.
 
     Parameters
     ----------
     layout : Layout
         Turns pieces into blocks.
     open_pieces : callable
-        Starts a fresh pass over the pieces; is told how many rows a block has, so that it need not read more.
+        Starts a fresh pass over the pieces. It is called with the number of rows in a block, and need not read more
+        at a time.
     n_rows : int, optional
-        Number of rows where it is known; else it is learned by the first whole pass.
+        Number of rows if known; otherwise the first complete pass finds it.
     in_memory : bool, default=False
         Whether the rows lie in memory.
     """
@@ -93,7 +94,7 @@ class StreamSource(Generic[P]):
             self._raise_no_rows()
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least a row), in row order."""
+        """Start a fresh pass: blocks of at most `block_bytes` bytes (but at least one row), in row order."""
         rows = rows_per_block(block_bytes, self.layout.width, self.dtype)
         start, total_weight, weighted = 0, 0.0, False
         for piece in recut(self._open_pieces(rows), rows, self.layout.join):

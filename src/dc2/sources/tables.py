@@ -1,4 +1,4 @@
-"""Tables with columns of any type: their rows come as frames, and are numbers only once they are prepared."""
+"""Tables with columns of any type: their rows come as frames, and become numbers when they are prepared."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TableSource:
     Parameters
     ----------
     rows : StreamSource
-        What reads them.
+        Reads them.
     as_numbers : callable
-        Returns the source of the same rows as numbers; it raises where a column is not numeric.
+        Returns the source of the same rows as numbers; raises if a column is not numeric.
     """
 
     def __init__(self, rows: StreamSource[Any], as_numbers: Callable[[], Source]) -> None:
@@ -44,7 +44,7 @@ class TableSource:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, or None where it is not known without a pass."""
+        """Number of rows, or None if it is not known without a pass."""
         return self._rows.n_rows
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
@@ -62,7 +62,7 @@ def as_table(
     texts: Sequence[str] = (),
     csv: CsvOptions | None = None,
 ) -> TableSource | None:
-    """Return the rows of a frame, of files or of a dataset with named columns; None for all else.
+    """Return the rows of a frame, of files or of a dataset with named columns; None for any other data.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def as_table(
     weight : str, optional
         The column of weights.
     texts : sequence of str
-        Columns of text files that are read as they are written, without taking them for numbers.
+        Columns of text files to be read as text, even if they look like numbers.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def as_table(
         frame = as_frame(data)
         if frame is None:
             return None
-        data = frame.to_native()  # what could be read only once is kept now
+        data = frame.to_native()  # data that can be read only once are kept now
     rows = _rows(data, columns, drop, weight, extra, texts, csv)
     if rows is None:
         return None

@@ -1,4 +1,4 @@
-"""Every pass must give the same rows: what was read first is remembered, by checksums, and compared later."""
+"""Every pass must give the same rows: checksums of the first pass are kept, and compared with later ones."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Unchanged"]
 P = TypeVar("P", bound=Any)
 
 STRETCH_ROWS = 2**16
-"""Rows of one checksum. Stretches do not depend on how the rows are cut up, which may differ between passes."""
+"""Rows per checksum. Stretches do not depend on how rows are cut into blocks, which may differ between passes."""
 
 
 class Unchanged:
-    """Watches the rows of files and streams.
+    """Checks that the rows of files and streams do not change.
 
-    A first pass, or as much of it as is read, sets what later ones are compared with.
+    Later passes are compared with the first one, or with as much of it as was read.
 
     Examples
     --------
@@ -43,18 +43,18 @@ same rows: the data must not change while it is read.
     def watched(
         self, key: Hashable, where: str, pieces: Iterable[P], columns: Callable[[P], list[NDArray[Any]]]
     ) -> Iterator[P]:
-        """Yield pieces; raise at the end of a stretch of rows if it is not what it was.
+        """Yield pieces; raise at the end of a stretch of rows if it has changed.
 
         Parameters
         ----------
         key : hashable
             Tells the files of a source apart.
         where : str
-            What the pieces belong to, for errors.
+            Where the pieces come from, for errors.
         pieces : iterable
             Consecutive rows.
         columns : callable
-            Returns the values of a piece that must not change, as arrays of as many rows.
+            Returns the values of a piece that must not change, as arrays with one entry per row.
         """
         start, rows, sums = 0, 0, list[int]()
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""Columns whose values are lists of numbers, such as embeddings: each is a block of columns of its own."""
+"""Columns whose values are lists of numbers, such as embeddings: each becomes several columns."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def holds_numbers(dtype: Any) -> bool:
 
 
 def inner_of(dtype: Any) -> Any:
-    """Return the type of what is in the lists of a column."""
+    """Return the type of the values in the lists of a column."""
     inner = dtype.inner
     return inner() if isinstance(inner, type) else inner
 
 
 def width_of(dtype: Any) -> int | None:
-    """Return how many numbers each value of a column is; None where they are no lists of one known length.
+    """Return how many numbers the lists of a column hold; None unless they are lists of one known length.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def width_of(dtype: Any) -> int | None:
 
 
 def may_be_vectors(dtype: Any) -> bool:
-    """Return whether the values of a column may be lists of numbers; objects have to be looked at."""
+    """Return whether the values of a column may be lists of numbers; of objects only a look at them can tell."""
     return (
         width_of(dtype) is not None
         or (dtype == nw.List and holds_numbers(inner_of(dtype)))
@@ -65,20 +65,20 @@ def may_be_vectors(dtype: Any) -> bool:
 
 
 def no_rows(names: Sequence[str]) -> None:
-    """Return no rows, where there are none to be looked at."""
+    """Return no rows, if there are none to look at."""
 
 
 def with_widths(schema: Mapping[str, Any], first_rows: FirstRows) -> dict[str, Any]:
-    """Return a schema in which lists of numbers have a length: that of the first one there is.
+    """Return a schema in which lists of numbers have a length: that of the first list.
 
-    Objects that are lists of numbers have a type too: the widest of those there are.
+    Objects that are lists of numbers get a type too: the widest that occurs.
 
     Parameters
     ----------
     schema : mapping of column names to narwhals dtypes
     first_rows : callable
-        Takes the names of columns and returns a frame with the first rows of these; None where there are no rows. It
-        is called only if the schema does not tell.
+        Takes the names of columns and returns a frame with their first rows, or None if there are no rows. It is
+        called only if the schema does not tell the lengths.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def with_widths(schema: Mapping[str, Any], first_rows: FirstRows) -> dict[str, A
 
 
 def vector_names(name: str, width: int) -> list[str]:
-    """Return what the numbers of a list are called.
+    """Return the names of the numbers of a list.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def vector_names(name: str, width: int) -> list[str]:
 
 
 def whole_columns(names: Iterable[str], there: Iterable[str]) -> list[str]:
-    """Return the columns that hold features: of ``vec[0]``, ``vec[1]``, ... the column ``vec``, if it is there.
+    """Return the columns that hold features: for ``vec[0]``, ``vec[1]``, ... the column ``vec``, if it exists.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def check_vectors(
 
 
 def vector_matrix(column: Any, width: int) -> NDArray[Any]:
-    """Return lists of numbers as rows, in their own type; without a copy where Arrow has them in one piece.
+    """Return lists of numbers as rows, in their own type; without a copy if Arrow has them in one piece.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def vector_matrix(column: Any, width: int) -> NDArray[Any]:
 def with_lists_of(
     frame: nw.DataFrame[Any], widths: Mapping[str, int], dtype: np.dtype[Any]
 ) -> nw.DataFrame[Any]:
-    """Return a frame whose lists hold numbers of one type, so that it can be joined with others."""
+    """Return a frame whose lists all hold numbers of one type, so it can be stacked with others."""
     native = frame.to_native()
     for name, width in widths.items():
         matrix = vector_matrix(frame.get_column(name), width).astype(dtype)
@@ -199,7 +199,7 @@ def with_lists_of(
 
 
 def _first_vector(column: nw.Series[Any]) -> tuple[Any, int]:
-    """Return the type and the number of the numbers in the first list of a column; 0 where there is none."""
+    """Return the type and the length of the first list of a column; length 0 if there is none."""
     if column.dtype == nw.Object:
         values = [value for value in column.to_native() if _length(value) >= 0]
         if not values:
@@ -217,11 +217,11 @@ _NARROW = {
     dtype.__name__.lower().replace("boolean", "bool"): dtype()
     for dtype in (nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16, nw.Float16, nw.Float32)
 }
-"""The types of which float32 holds every value; all others are worked on as float64."""
+"""The types whose values float32 holds exactly; all others are worked on as float64."""
 
 
 def _lengths(column: nw.Series[Any]) -> NDArray[np.int64]:
-    """Return the length of each list; -1 where there is none."""
+    """Return the length of each list; -1 if there is none."""
     native = column.to_native()
     if column.implementation.is_polars():
         if column.dtype == nw.Array:
@@ -242,18 +242,18 @@ def _length(value: Any) -> int:
         return -1
     try:
         array = np.asarray(value)
-    except ValueError:  # lists of lists of several lengths
+    except ValueError:  # lists of lists of different lengths
         return -1
     return len(array) if array.ndim == 1 and array.dtype.kind in "biuf" else -1
 
 
 def _arrow_chunks(column: nw.Series[Any]) -> list[Any] | None:
-    """Return the Arrow arrays that a column is made of; None where it is made of objects."""
+    """Return the Arrow arrays of a column; None if it holds objects."""
     native = column.to_native()
     if not column.implementation.is_pyarrow():
         if column.dtype == nw.Object:
             return None
         import pyarrow
 
-        native = pyarrow.array(native)  # of pandas, which shares them
+        native = pyarrow.array(native)  # pandas shares them
     return list(native.chunks) if hasattr(native, "chunks") else [native]

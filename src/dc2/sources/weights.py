@@ -1,4 +1,4 @@
-"""A source whose rows are weighed by an array that came beside it."""
+"""A source whose rows take their weights from a separate array."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["WeightedSource"]
 
 
 class WeightedSource:
-    """Rows of any source, each with its number from an array of weights.
+    """Rows of any source, each with its weight from an array.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether a column tells anything about another one, and which columns tell the same."""
+"""Whether a column tells anything about another one, and which columns tell the same thing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 __all__ = ["ranks_of", "share_of_levels", "share_of_numbers", "tells"]
 
 LEAST_SHARE = 0.01
-"""Of the variation of another column that must be explained, beyond what chance would."""
+"""The share of another column's variation that must be explained, beyond chance."""
 DEVIATIONS = 4.0
 
 
 def ranks_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks at mean 0 and deviation 1; equal values share one, and a constant column is 0.
+    """Return ranks with mean 0 and standard deviation 1; equal values share a rank, and a constant column is 0.
 
     Examples
     --------
@@ -28,9 +28,9 @@ def ranks_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def share_of_numbers(codes: NDArray[np.int64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of the variation of each column of ranks that levels explain, less what chance would.
+    """Return how much of the variation of each column of ranks the levels explain, beyond chance.
 
-    What is not beyond chance is 0.
+    A share not beyond chance is 0.
     """
     n_rows = len(codes)
     present, codes, counts = np.unique(codes, return_inverse=True, return_counts=True)
@@ -60,5 +60,5 @@ def share_of_levels(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 
 
 def tells(shares: NDArray[np.float64]) -> bool:
-    """Return whether any share is worth a column."""
+    """Return whether any share is large enough to keep a column."""
     return bool((shares >= LEAST_SHARE).any())

@@ -1,4 +1,4 @@
-"""Where the levels of categories lie: a little beside the numbers, or in the space of a correspondence analysis."""
+"""Where the levels of categories lie: close together beside numbers, or in the space of a correspondence analysis."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def beside_numbers(
 ) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
     """Return categories that together move a row by about `weight`, less than the spacing of rows in the numbers.
 
-    A category puts gaps between rows, and a graph of neighbours takes gaps for clusters. Few levels get a column each;
-    of categories with too many levels for that the leading components of their correspondence analysis are taken.
+    A category puts gaps between rows, which a graph of neighbours would take for clusters. A few levels get a column
+    each; categories with too many levels are reduced to the leading components of their correspondence analysis.
     """
     own = _with_own_columns(categories)
     shared = [one for one in categories if one not in own]
@@ -55,8 +55,8 @@ def by_correspondence(
 ) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
     """Return the leading components of the multiple correspondence analysis of categories.
 
-    Components that tell more than one category alone would are kept, two at least and eight at most. The place of a
-    row is the sum of the places of its levels; a level that was never seen lies in the middle.
+    Components that tell more than a single category would are kept, at least two and at most eight. The place of a
+    row is the sum of the places of its levels; an unseen level lies in the middle.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def by_correspondence(
     seen = share > 0
     lines = np.stack([one.codes + start for one, start in zip(categories, starts, strict=False)], axis=1)
     inverse = np.where(seen, 1.0 / np.sqrt(np.where(seen, share, 1.0) * len(categories)), 0.0)
-    with threadpool_limits(limits=1):  # so that bits do not hang on the number of threads
+    with threadpool_limits(limits=1):  # bits must not depend on the number of threads
         together = _pairs(lines, len(share)) / len(lines) - np.outer(share, share)
         values, vectors = np.linalg.eigh(together * np.outer(inverse, inverse))
     values, vectors = values[::-1], vectors[:, ::-1]
@@ -134,7 +134,7 @@ def _pairs(lines: NDArray[np.int64], width: int) -> NDArray[np.float64]:
 
 
 def _size(categories: Sequence[Category], parts: Sequence[CategoryPart]) -> float:
-    """Return how far rows lie from their middle, as a deviation."""
+    """Return the root mean squared distance of rows from their middle."""
     rows = np.zeros((len(categories[0].codes), parts[0].places.shape[1]))
     for one, part in zip(categories, parts, strict=True):
         rows += part.places[one.codes]
@@ -146,7 +146,7 @@ def _times(parts: Sequence[CategoryPart], factor: float) -> tuple[CategoryPart, 
 
 
 def _is_named(one: Category) -> NDArray[np.bool_]:
-    """Return which lines of the places occur; a level that no row had has no column."""
+    """Return which lines of the places occur; a level without rows gets no column."""
     return np.bincount(one.codes, minlength=len(one.levels) + 2) > 0
 
 

@@ -22,9 +22,9 @@ from dc2.tables.steps import spread
 __all__ = ["decide"]
 
 SAME = 0.999
-"""Rank correlation from which on two columns are the same; and Cramér's V of two categories."""
+"""From this rank correlation on, or Cramér's V for categories, two columns count as the same."""
 WEIGHT = 0.5
-"""Of all categories together, in the spacing of rows in the numbers."""
+"""Of all categories together, in units of the spacing of rows in the numbers."""
 LEAST_BLANK = 0.01
 BINS = 16
 MOST_ASKED = 16
@@ -33,7 +33,7 @@ TELLS_NOTHING = "left out: tells nothing about any other column"
 
 @dataclass
 class _Choice:
-    """Columns that are in use so far, and what was said of each."""
+    """The columns kept so far, and what was decided about each column."""
 
     numbers: list[Number] = field(default_factory=list)
     times: list[Number] = field(default_factory=list)
@@ -48,10 +48,10 @@ class _Choice:
 
 
 def decide(sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> TableParts:
-    """Return what becomes of the columns of a table.
+    """Decide how each column of a table is used.
 
-    Numbers are scaled. Whatever else is kept must tell something about another column, and categories weigh less than
-    the spacing of rows in the numbers; where there are no numbers, they are all there is.
+    Numbers are scaled. Other columns are kept only if they tell something about another column, and categories weigh
+    less than the spacing of rows in the numbers. Without numbers, categories decide alone.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def decide(sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[s
     categories : tuple of str
         Columns that are categories, whatever they look like.
     texts : tuple of str
-        Columns whose texts are looked into.
+        Columns whose texts are analysed.
     """
     names = [column.name for column in sample.columns]
     choice = _Choice()
@@ -86,7 +86,7 @@ def decide(sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[s
 
 
 def _leave_out_repeats(choice: _Choice) -> None:
-    """Keep one of columns that order or divide the rows in the same way."""
+    """Of columns that order or divide the rows in the same way, keep one."""
     kept: list[tuple[Number, NDArray[np.float64]]] = []
     for number in [*choice.numbers, *choice.times]:
         ranks = ranks_of(_filled(number.values))
@@ -139,7 +139,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
     ]
     chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
     if not (chosen or numbers or choice.times or choice.vectors or choice.texts):
-        chosen, choice.times = categories, times  # alone, a column need not tell about another
+        chosen, choice.times = categories, times  # a single column need not tell about others
     choice.categories = [*chosen, *(one for one in blanks if telling(one.name, one.codes))]
     used = {time.name for time in choice.times} | {one.name for one in chosen}
     for name in [*(time.name for time in times), *(one.name for one in categories)]:
@@ -194,7 +194,7 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
 
 
 def _donors(choice: _Choice, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return rows that give to others what these lack, and say so."""
+    """Return the donors, rows that fill the blanks of others, and note this in the decisions."""
     numbers = [*choice.numbers, *choice.times]
     if not numbers:
         return np.empty((0, 0))
@@ -208,7 +208,7 @@ def _donors(choice: _Choice, rows: list[NDArray[np.float64]]) -> NDArray[np.floa
 
 
 def _some_columns(vector: Vector) -> NDArray[np.float64]:
-    """Return some of the numbers in lists, a line each: they stand for all, as it would take long to ask each."""
+    """Return some of the numbers in lists, one line each, to stand for all: checking every one would take too long."""
     step = -(-vector.rows.shape[1] // MOST_ASKED)
     return vector.rows[:, ::step].T.astype(np.float64)
 

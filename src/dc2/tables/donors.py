@@ -1,4 +1,4 @@
-"""Donors: sampled rows without blanks, of which the most similar one gives what another row lacks."""
+"""Donors: sampled rows without blanks; a row with blanks takes the values of the most similar one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from scipy.spatial import KDTree
 __all__ = ["donors_of", "fill_blanks"]
 
 FEWEST, MOST = 16, 1024
-_TOGETHER = (
-    128  # rows that are compared with all donors at a time: their distances stay in the processor's cache
-)
-_WORTH_A_TREE = 64  # rows that lack the same
-_NEARER = 1.0 + 1e-9  # what is nearer by so much is nearer however distances are rounded
+_TOGETHER = 128  # rows compared with all donors at a time: their distances stay in the cache
+_WORTH_A_TREE = 64  # rows that lack the same columns
+_NEARER = 1.0 + 1e-9  # a factor larger than any rounding of distances
 
 
 def donors_of(columns: list[NDArray[np.float64]], blank: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return some rows without blanks, at even steps; none where they would be too few, or nothing is blank.
+    """Return some rows without blanks, at even steps; none if there are too few, or if nothing is blank.
 
     Parameters
     ----------
@@ -35,9 +33,9 @@ def donors_of(columns: list[NDArray[np.float64]], blank: NDArray[np.bool_]) -> N
 
 
 def fill_blanks(rows: NDArray[np.float64], blank: NDArray[np.bool_], donors: NDArray[np.float64]) -> None:
-    """Give each blank the value of the donor that is nearest in the columns which are there.
+    """Fill each blank with the value of the donor that is nearest in the columns that are not blank.
 
-    The first of equally near donors gives. Rows with nothing but blanks stay as they are.
+    Among equally near donors, the first is taken. Rows with nothing but blanks stay as they are.
 
     Examples
     --------
@@ -52,7 +50,7 @@ def fill_blanks(rows: NDArray[np.float64], blank: NDArray[np.bool_], donors: NDA
 
 
 def _alike(blank: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
-    """Yield rows that lack the same columns, and which these are; not those that lack none or all."""
+    """Yield groups of rows that lack the same columns, and those columns; not rows that lack none or all."""
     columns = np.ascontiguousarray(blank.T)  # as they were made: few long lines are soon compared
     lacking = np.flatnonzero(columns.any(axis=0) & ~columns.all(axis=0))
     if not len(lacking):
@@ -70,9 +68,9 @@ def _alike(blank: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray
 
 
 def _nearest(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the nearest donor of each row: a tree finds it, and where two are as good as equally near, all are tried.
+    """Return the nearest donor of each row, found by a tree; if two are almost equally near, all donors are compared.
 
-    So it is the donor that trying all would find, whatever a tree does about rounding.
+    So the answer is that of comparing all donors, however the tree rounds.
     """
     if len(rows) < _WORTH_A_TREE:
         return _tried(rows, donors)
@@ -90,9 +88,7 @@ def _tried(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[np
     for start in range(0, len(rows), _TOGETHER):
         some = rows[start : start + _TOGETHER]
         squared = np.zeros((len(some), len(donors)))
-        for own, theirs in zip(
-            some.T, donors.T, strict=True
-        ):  # in order, so that sums are the same everywhere
+        for own, theirs in zip(some.T, donors.T, strict=True):  # in order: sums must be the same everywhere
             squared += (own[:, None] - theirs) ** 2
         nearest[start : start + _TOGETHER] = squared.argmin(axis=1)
     return nearest

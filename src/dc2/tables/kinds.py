@@ -19,7 +19,7 @@ from dc2.tables.values import Words, as_words, level_of, number_of, seconds_of
 __all__ = ["Category", "Kind", "LeftOut", "Number", "Text", "Vector", "kinds_of"]
 
 FEW_ROWS = 20
-"""In fewer rows it means nothing that all values differ."""
+"""In fewer rows, it means nothing if all values differ."""
 RARE_SHARE = 0.005
 MOST_LEVELS = 48
 MOSTLY_ONE = 0.5
@@ -35,7 +35,7 @@ ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A column of numbers; or of points in time, in seconds."""
+    """A column of numbers, or of points in time in seconds."""
 
     name: str
     reading: Literal["number", "time"]
@@ -44,7 +44,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A column of levels, as `CategoryPart` has them, and the level of each sampled row."""
+    """A column of levels, as in `CategoryPart`, and the level of each sampled row."""
 
     name: str
     reading: Literal["level", "blank"]
@@ -55,7 +55,7 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """A column that is not used, and why, in words."""
+    """A column that is not used, and the reason in words."""
 
     name: str
     why: str
@@ -71,7 +71,7 @@ class Vector:
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A column of texts that are taken as such, the place of each sampled row, and whether all are whole numbers."""
+    """A column whose texts are analysed, the place of each sampled row, and whether all texts are whole numbers."""
 
     part: TextPart
     rows: NDArray[np.float64]
@@ -89,7 +89,7 @@ Kind = Number | Vector | Category | Text | LeftOut
 def kinds_of(
     sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()
 ) -> list[Kind]:
-    """Return what each column is; `categories` and `texts` name those that the user takes for such."""
+    """Return what each column is; the user declares some as `categories` or `texts`."""
     taken_as = dict.fromkeys(categories, "category") | dict.fromkeys(texts, "text")
     return [_kind_of(column, sample.rows, taken_as.get(column.name)) for column in sample.columns]
 
@@ -116,13 +116,13 @@ def _vector(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None
     if bad.any():
         raise InputError(
             f"column {column.name!r} has NaN or infinity in the list of row {rows[bad.argmax()]} ({bad.sum()} such "
-            f"rows in a sample of {len(rows)}). Correct these rows or drop them: there is no filling in of lists."
+            f"rows in a sample of {len(rows)}). Correct these rows or drop them: lists are not filled in."
         )
     return Vector(column.name, values)
 
 
 def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
-    """Read texts that are numbers or dates as such; raise where most are numbers but some are words."""
+    """Read texts that are numbers or dates as such; raise if most are numbers but some are words."""
     words = column.values
     if not isinstance(words, Words):
         return column
@@ -154,14 +154,14 @@ def _refuse_commas_and_signs(name: str, words: Words) -> None:
     example = _most_are(WITH_SIGN, words)
     if example is not None:
         raise InputError(
-            f"column {name!r} holds numbers with a sign behind or before them, such as {example!r}, which are not read "
-            f"as numbers. Take it off, such as by table[{name!r}].str.strip('%$€ ').astype(float), and pass the frame; "
+            f"column {name!r} holds numbers with a sign before or after them, such as {example!r}, which are not read "
+            f"as numbers. Remove it, such as by table[{name!r}].str.strip('%$€ ').astype(float), and pass the frame; "
             f"{as_category}"
         )
 
 
 def _most_are(pattern: re.Pattern[str], words: Words) -> str | None:
-    """Return an example where more than half of the rows are of a pattern, else None."""
+    """Return an example if more than half of the rows match a pattern, else None."""
     fits = np.array([pattern.fullmatch(level) is not None for level in words.levels], dtype=np.bool_)
     counts = words.counts()
     return words.levels[int(fits.argmax())] if counts[fits].sum() > counts.sum() / 2 else None
@@ -190,7 +190,7 @@ def _words(column: SampledColumn) -> Kind:
         return LeftOut(name, AN_ID)
     if len(words.levels) > max(n_there / 2, FEW_ROWS):
         why = f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
-        return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, looks into it")
+        return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, analyses it")
     return _category(column)
 
 

@@ -1,4 +1,4 @@
-"""Which groups of letters occur in texts: a hash numbers them, so that no vocabulary is kept."""
+"""Which groups of letters occur in texts: a hash numbers them, so there is no vocabulary to keep."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WORD = re.compile(r"\w+")
 SPACE, END = 0x20, 0x0A
 LETTER_BITS = 21  # of a Unicode letter: three fit into one number
 MOST_LETTERS = 10_000
-"""Of a text; what follows is not looked at."""
+"""Letters of a text that are read; the rest is ignored."""
 LETTERS_AT_A_TIME = 2**18
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in small letters.
+    """Return the words of a text in lower case.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def words_of(text: str) -> list[str]:
 def letter_groups(texts: Sequence[str]) -> Iterator[csr_array]:
     """Yield a row of zeros and ones for each text: which groups of three and four letters occur in its words.
 
-    A group may hold the beginning or the end of a word. It is known by the hash of its letters alone, so that any
-    texts in any order give the same; now and then two groups share a number.
+    A group may include the beginning or the end of a word. Its number is a hash of its letters alone, so it does not
+    depend on other texts or their order; now and then two groups share a number.
 
     Yields
     ------
     csr_array of shape (some, BUCKETS), float64
-        As many texts as a bound of memory allows, in order. Columns ascend in each row.
+        As many texts as a limit on memory allows, in order. Columns ascend in each row.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def letter_groups(texts: Sequence[str]) -> Iterator[csr_array]:
 
 
 def _groups(texts: Sequence[str]) -> csr_array:
-    """Return the groups of texts whose words have a space before and behind."""
+    """Return the groups of letters in texts whose words have a space before and after them."""
     together = "\n".join(texts) + "\n"
     letters = np.frombuffer(together.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
     text_of = np.cumsum(letters == END)
@@ -80,7 +80,7 @@ def _groups(texts: Sequence[str]) -> csr_array:
 def _groups_of_length(
     letters: NDArray[np.uint64], length: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where groups of so many letters begin that are of one word, and the column of each."""
+    """Return where groups of this many letters within one word begin, and the column of each."""
     n_places = max(0, len(letters) - length + 1)
     whole = np.ones(n_places, dtype=np.bool_)
     for step in range(length):

@@ -15,22 +15,22 @@ from dc2.tables.texts import TextPart
 __all__ = ["SPACED_ROWS", "number_part", "spacing_of", "text_part", "vector_part"]
 
 SKEWED = 0.5
-"""Of a column whose upper twentieth lies three times as far from the median as the lower one."""
+"""The skewness of a column whose upper twentieth lies three times as far from the median as its lower one."""
 GAP = 0.2
-"""Of the range without its outer hundredths: a step between neighbouring quantiles that is wider may part groups."""
+"""Share of the range without its outer hundredths; a wider step between neighbouring quantiles may separate groups."""
 FAR_OUT = 30.0
-"""Quartile distances; a column with values farther out than so many is bent too."""
+"""Quartile distances; a column with values farther out is put on a curve too."""
 SHARES = np.linspace(0.0, 1.0, 257)
 TEXT_WEIGHT = 0.5
-"""Of texts from their middle, at the median, in quartile distances of a number. With 0.25 texts were drowned by three
-numbers that told nothing; with 1 words drawn at random drowned two numbers that told all."""
+"""The median distance of texts from their middle, in quartile distances of a number. At 0.25, three meaningless numbers
+drowned the texts; at 1, random words drowned two meaningful numbers."""
 SPACED_ROWS = 2048
 SPACED_WIDTH = 64
-"""Columns from which on fewer rows are asked for their neighbour."""
+"""From this many columns on, fewer rows are searched for their neighbour."""
 
 
 def number_part(number: Number) -> tuple[NumberPart, str]:
-    """Return how a column is scaled, and in words: by median and quartiles, or by a curve if it is heavily skewed.
+    """Return how a column is scaled, also in words: by median and quartiles, or by a curve if it is heavily skewed.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _spread_in_words(step: float) -> str:
 
 
 def vector_part(vector: Vector, alone: bool) -> tuple[VectorPart, str]:
-    """Return how lists of numbers are scaled, and in words: as they are, or as one.
+    """Return how lists of numbers are scaled, also in words: as they are, or all together.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def vector_part(vector: Vector, alone: bool) -> tuple[VectorPart, str]:
 
 
 def text_part(text: Text) -> tuple[TextPart, str]:
-    """Return how texts are scaled, and in words: by their distance from the middle, to count less than a number."""
+    """Return how texts are scaled, also in words: by their distance from the middle, to count less than a number."""
     far = np.sqrt((text.rows**2).sum(axis=1))
     size = float(np.quantile(far[far > 0], 0.5, method="inverted_cdf"))
     kind = (
@@ -106,7 +106,7 @@ def _is_heavy(values: NDArray[np.float64]) -> bool:
     low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], method="inverted_cdf")
     width = _middle_and_size(values)[1]
     if _in_groups(values):
-        # The median of groups lies in one of them, which looks like skew; but a curve would close the gap.
+        # The median lies inside one of the groups, which looks like skew; but a curve would close the gap between them.
         return bool(max(values.max() - high, low - values.min()) > FAR_OUT * (high - low))
     skew = abs(high + low - 2 * middle) / (high - low) if high > low else 1.0
     far_out = np.abs(values - middle).max() > FAR_OUT * width
@@ -114,9 +114,9 @@ def _is_heavy(values: NDArray[np.float64]) -> bool:
 
 
 def _in_groups(values: NDArray[np.float64]) -> bool:
-    """Return whether a gap parts the values, wider than twice any step beyond it.
+    """Return whether a gap separates the values: a step more than twice as wide as any step beyond it.
 
-    Steps from one quantile to the next grow towards the end of a tail, where the widest is the last.
+    In a tail, by contrast, steps between quantiles grow towards the end, and the last is the widest.
     """
     count = min(max(len(values) // 8, 9), 65)
     steps = np.diff(np.quantile(values, np.linspace(0.01, 0.99, count), method="inverted_cdf"))
@@ -131,7 +131,7 @@ def _in_groups(values: NDArray[np.float64]) -> bool:
 
 
 def spacing_of(rows: NDArray[np.float64]) -> float:
-    """Return the median distance of a row to the one nearest to it that is not the same.
+    """Return the median distance of a row to the nearest different one.
 
     Examples
     --------

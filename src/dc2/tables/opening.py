@@ -1,10 +1,10 @@
-"""The rows to be fitted: as they are where they are numbers, prepared where they are a table of mixed columns."""
+"""The rows to be fitted: numbers as they are, a table of mixed columns after preparation."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_pyarrow_table
 
@@ -20,12 +20,10 @@ from dc2.tables.preparer import TablePreparer, fitted_preparer
 
 __all__ = ["OpenedRows", "Preparation"]
 
-Prepare = Literal["auto"] | TablePreparer | None
-
 
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
-    """A source of numbers, its columns, and the preparer that made them, if one did."""
+    """A source of numbers, its columns, and the preparer that made them, if any."""
 
     source: Source
     columns: Columns
@@ -39,11 +37,11 @@ class Preparation:
     Attributes
     ----------
     preparer : TablePreparer or None
-        None where rows are taken as they are.
+        None if rows are taken as they are.
     always : bool
-        Whether also tables of numbers without blanks are prepared.
+        Whether tables of numbers without blanks are prepared too.
     scale : str or None
-        The scaling that is asked for, which must be none where rows are prepared.
+        The scaling asked for; it must be None if rows are prepared.
     """
 
     preparer: TablePreparer | None = None
@@ -62,7 +60,7 @@ class Preparation:
         raise ParameterError(f"prepare should be 'auto', None or a TablePreparer; got {prepare!r}.")
 
     def opened(self, X: Any, sample_weight: Any, owner: str) -> OpenedRows:
-        """Return rows as they are if they are numbers, so far as their types tell; else prepared."""
+        """Return rows as they are if all columns have numeric types, otherwise prepared."""
         table = self._table(X, sample_weight)
         if table is not None and (self.always or not table.is_numeric):
             return self._prepared(table, sample_weight, kind_of_frame(X))
@@ -71,7 +69,7 @@ class Preparation:
         return OpenedRows(*fitted_source(X, sample_weight, owner))
 
     def with_blanks(self, X: Any, sample_weight: Any) -> OpenedRows | None:
-        """Return rows prepared in which blanks were found; None where they are no table, or not to be prepared."""
+        """Prepare rows in which blanks were found; None if they are no table, or are not to be prepared."""
         table = self._table(X, sample_weight)
         if table is None or not _can_be_opened_again(X):
             return None
@@ -85,7 +83,7 @@ class Preparation:
         except TypeError:
             if self.always:
                 raise
-            return None  # arrays, callables and what else has no columns of its own
+            return None  # arrays, callables and others without named columns
 
     def _prepared(self, table: TableSource, sample_weight: Any, frame: str | None) -> OpenedRows:
         assert self.preparer is not None
@@ -99,7 +97,7 @@ class Preparation:
         if not self.always:
             lines = "\n".join(f"  {name}: {words}" for name, words in parts.decisions)
             warnings.warn(
-                f"the table was prepared, since it is not all numbers without blanks:\n{lines}\n"
+                f"the table was prepared, since it has words, dates or blanks:\n{lines}\n"
                 "Give a dc2.TablePreparer to decide otherwise, or prepare=None to refuse such tables.",
                 PreparationNote,
                 stacklevel=5,

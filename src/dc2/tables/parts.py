@@ -42,13 +42,13 @@ class NumberPart:
     name : str
     reading : {"number", "time"}
     fill : float
-        What blanks count as where no donor has a value for them.
+        The value of blanks if no donor can fill them.
     shift, factor : float
     knots, heights : ndarray or None
-        A curve through these points instead, level beyond its ends. Logarithms are only taken where it is made, so
-        that every platform applies the same one.
+        A curve through these points instead, flat beyond its ends. Logarithms are taken only when it is made, so every
+        platform applies the same curve.
     step : float
-        Values stand on steps of this size, and are spread within them; 0 where they are not.
+        The size of the steps on which values stand, and within which they are spread; 0 if there are none.
     """
 
     name: str
@@ -78,7 +78,7 @@ class NumberPart:
                 raise InputError("the curve of a NumberPart does not fit together.")
 
     def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers as they count."""
+        """Return scaled numbers."""
         filled = np.where(np.isfinite(values), values, self.fill)
         if self.knots is None or self.heights is None:
             return (filled - self.shift) * self.factor
@@ -88,7 +88,7 @@ class NumberPart:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class VectorPart:
-    """A column of lists of numbers: all of them times one factor, so that their angles stay.
+    """A column of lists of numbers: all times one factor, which keeps their angles.
 
     Attributes
     ----------
@@ -103,12 +103,12 @@ class VectorPart:
     factor: float
 
     def check(self) -> None:
-        """Raise if there is nothing, or not to be multiplied; called when read from a model file."""
+        """Raise if the width or the factor makes no sense; called when read from a model file."""
         if self.width < 1 or not np.isfinite(self.factor):
             raise InputError("the parts of a VectorPart do not fit together.")
 
     def scaled(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return lists as they count; narrow numbers as float32."""
+        """Return scaled lists; narrow numbers as float32."""
         wide = rows.astype(np.result_type(rows.dtype, np.float32), copy=False)
         return wide if self.factor == 1.0 else wide * self.factor
 
@@ -128,7 +128,7 @@ class CyclePart:
     circle: NDArray[np.float64]
 
     def check(self) -> None:
-        """Raise if the circle has not a place for each step; called when read from a model file."""
+        """Raise unless the circle has a place for each step; called when read from a model file."""
         if self.circle.shape != (CYCLES.get(self.cycle, -1) + 1, 2) or not np.isfinite(self.circle).all():
             raise InputError("the parts of a CyclePart do not fit together.")
 
@@ -146,11 +146,11 @@ class CategoryPart:
     ----------
     name : str
     reading : {"level", "blank"}
-        Whether the levels are the values of the column, or only whether there is one.
+        Whether the levels are the values of the column, or only say whether there is a value.
     levels : tuple of str
-        Those with places of their own, in the first lines of `places`.
+        The levels with places of their own, in the first lines of `places`.
     places : ndarray of shape (n_levels + 2, n_out)
-        The last two lines are those of all other levels, and of blanks.
+        The last two lines are for all other levels, and for blanks.
     """
 
     name: str
@@ -173,11 +173,11 @@ class CategoryPart:
 
     @property
     def tells_unseen(self) -> bool:
-        """Whether a level that has no line was not there in fit; rare ones were joined with it otherwise."""
+        """Whether every level without a line of its own is new; if not, fit joined rare levels to "other"."""
         return self.reading == "level" and not self.places[-2].any()
 
     def add(self, frame: Frame, out: NDArray[Any], unseen: Counter[str] | None = None) -> None:
-        """Add the places of a block's rows to `out`, and those with a level that was not there in fit to `unseen`."""
+        """Add the places of a block's rows to `out`, and count those with a level unseen in fit in `unseen`."""
         codes = self.codes(frame)
         out += self.places[codes]
         if unseen is not None and self.tells_unseen:
@@ -201,7 +201,7 @@ def level_codes(
 
 
 def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the hour, the weekday (0 is Monday) or the month (0 is January) of points in time; the last for blanks.
+    """Return the hour, weekday (0 is Monday) or month (0 is January) of points in time; blanks get one number more.
 
     Examples
     --------
@@ -222,24 +222,24 @@ def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class TableParts:
-    """All that a fitted preparer knows.
+    """Everything a fitted preparer has learned.
 
     Attributes
     ----------
     columns : Columns
-        Those of the table.
+        The columns of the table.
     numbers, cycles, categories : tuple
-        What is made of them.
+        The parts made from them.
     category_names : tuple of str
-        Columns that the categories become together.
+        Names of the columns that all categories become together.
     decisions : tuple of (str, str)
         Each column of the table, and what was done with it, in words.
     vectors : tuple of VectorPart
         Lists of numbers, whose columns come last.
     donors : ndarray of shape (n_donors, n_numbers)
-        Rows without blanks, as they count, which give to others what these lack.
+        Rows without blanks, scaled, that fill the blanks of others.
     texts : tuple of TextPart
-        Texts that are taken as such; their columns come before those of lists.
+        Analysed texts, whose columns come before those of lists.
     """
 
     columns: Columns
@@ -293,9 +293,9 @@ class TableParts:
         ----------
         frame : narwhals.DataFrame
         start : int
-            Numbers the rows in messages.
+            Number of the first row, for messages.
         unseen : Counter, optional
-            Rows with a level that was not there in fit are added to it, by column.
+            Counts the rows with a level unseen in fit, by column.
         """
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.sources.base import Block
-from dc2.sources.frame_rows import TableRows
+from dc2.sources.frame_rows import ConvertedRows, TableRows
 from dc2.sources.frames import Frame
 from dc2.sources.tables import TableSource
 from dc2.tables.parts import TableParts
@@ -27,7 +27,7 @@ class PreparedSource:
     table : TableSource
         The rows as they are.
     parts : TableParts
-        What becomes of them.
+        Turns them into numbers.
     """
 
     def __init__(self, table: TableSource, parts: TableParts) -> None:
@@ -40,7 +40,7 @@ class PreparedSource:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, or None where it is not known without a pass."""
+        """Number of rows, or None if it is not known without a pass."""
         return self._table.n_rows
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
@@ -50,8 +50,8 @@ class PreparedSource:
             yield replace(block, rows=PreparedRows(block.rows.frame, self._parts, block.start))
 
 
-class PreparedRows:
-    """Rows of a frame, prepared when they are asked for.
+class PreparedRows(ConvertedRows):
+    """Rows of a frame, prepared on demand.
 
     Parameters
     ----------
@@ -63,26 +63,16 @@ class PreparedRows:
     Attributes
     ----------
     unseen : Counter
-        How many of the rows have a level that was not there in fit, by column; known once all were asked for.
+        How many rows have a level unseen in fit, by column; complete once all rows have been asked for.
     """
 
     def __init__(self, frame: Frame, parts: TableParts, start: int) -> None:
-        self._frame: Frame | None = frame
-        self._matrix: NDArray[Any] | None = None
-        self._n_rows = len(frame)
+        super().__init__(frame)
         self._parts, self._start = parts, start
         self.unseen: Counter[str] = Counter()
 
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def matrix(self) -> NDArray[Any]:
-        """Return all rows."""
-        if self._matrix is None:
-            assert self._frame is not None
-            self._matrix = self._parts.apply(self._frame, self._start, self.unseen)
-            self._frame = None  # not both: a block has a budget
-        return self._matrix
+    def _converted(self, frame: Frame) -> NDArray[Any]:
+        return self._parts.apply(frame, self._start, self.unseen)
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places."""

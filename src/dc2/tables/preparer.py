@@ -31,24 +31,24 @@ __all__ = ["TablePreparer", "fitted_preparer"]
 
 @saved_model
 class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator):
-    """Makes numbers of a table with words, dates, blanks and ids, so that its rows can be clustered.
+    """Turns a table with words, dates, blanks and ids into numbers that can be clustered.
 
-    What becomes of each column is decided from a sample of the rows: numbers are scaled by median and quartiles, or on
-    a bent scale if they are heavily skewed. Categories weigh less than the spacing of rows in the numbers, since a
-    category puts gaps between rows that would be taken for clusters; where there are no numbers, a correspondence
-    analysis places them. Ids, constants, repeats, texts with many distinct values, and dates and categories that tell
-    nothing about any other column are left out. Blanks take the value of the most similar row, or are a level; where it
-    tells something that a value is missing, that counts as a category.
+    A sample of the rows decides how each column is used. Numbers are scaled by median and quartiles, or along a curve
+    if they are heavily skewed. Categories weigh less than the spacing of rows in the numbers, since a category puts
+    gaps between rows that would be taken for clusters; without numbers, a correspondence analysis places them. Left out
+    are ids, constants, repeats, texts with many distinct values, and dates and categories that tell nothing about any
+    other column. Blanks take the value of the most similar row, or are a level of their own; if it tells something that
+    a value is missing, that counts as a category.
 
     Parameters
     ----------
     categories : sequence of str, default=()
-        Columns to take as categories whatever they look like, such as codes that are written in digits.
+        Columns to take as categories whatever they look like, such as codes written in digits.
     drop : sequence of str, default=()
         Columns to leave out.
     texts : sequence of str, default=()
-        Columns of texts to look into, such as comments: groups of letters in their words are reduced to the few
-        components that stand out in the sample. Texts are left out otherwise.
+        Columns of texts to analyse, such as comments: groups of letters in their words are reduced to the few
+        components that stand out in the sample. Other texts are left out.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     Notes
     -----
-    One pass over the rows, of which it holds about 16,384 at a time. The same table gives the same numbers, to the
-    bit, as a frame, as files and however it is cut up.
+    Fitting takes one pass over the rows and holds about 16,384 of them at a time. The same table gives the same
+    numbers, to the bit, whether it comes as a frame or as files, and however it is cut up.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         self.texts = texts
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what becomes of the columns of a table.
+        """Decide how each column of a table is used.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         return self
 
     def decided(self, table: TableSource, engine: Engine) -> TableParts:
-        """Return what becomes of the columns; nothing here changes."""
+        """Return how each column is used, without changing this preparer."""
         categories, texts = _names("categories", self.categories), _names("texts", self.texts)
         for what, names in (("categories", categories), ("texts", texts)):
             absent = [name for name in names if name not in (table.feature_names or ())]
@@ -117,7 +117,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         extra: Sequence[str] = (),
         columns: Sequence[str] | None = None,
     ) -> TableSource:
-        """Return the rows of a table as they are, without the columns to be left out; raise where X is none."""
+        """Return the rows of a table as they are, without dropped columns; raise if X is no table."""
         if isinstance(X, TableSource):
             return X
         texts = self.read_as_written
@@ -137,7 +137,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     @property
     def read_as_written(self) -> tuple[str, ...]:
-        """Columns that are not taken for numbers where they are read from text files."""
+        """Columns that are read from text files as text, even if they look like numbers."""
         return (*_names("categories", self.categories), *_names("texts", self.texts))
 
     def source(self, X: Any, extra: Sequence[str] = ()) -> PreparedSource:
@@ -148,18 +148,20 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         table = self.table(X, extra=extra, columns=names)
         lost = [name for name in names if name not in (table.feature_names or ())]
         if lost:
-            raise InputError(f"the table has no column {listed(lost)}, which was there in fit and is in use.")
+            raise InputError(
+                f"the table has no column {listed(lost)}, which was in the fitted table and is in use."
+            )
         return PreparedSource(table, parts)
 
     def transform(self, X: Any) -> Any:
         """Return the rows of a table as numbers.
 
-        Levels that were not there in fit count as "other", and a warning says how many rows have one.
+        Levels unseen in fit count as "other", and a warning says how many rows have one.
 
         Parameters
         ----------
         X : data frame, path, ... as in `fit`
-            The columns in use are found by name; others may be there too, and those left out need not.
+            The columns in use are found by name; others are ignored, and those left out may be missing.
 
         Returns
         -------
@@ -173,7 +175,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         return in_container(counted.told(rows), X, self)
 
     def count_unseen(self, X: Any) -> dict[str, int]:
-        """Return how many rows have a level that was not seen in fit, by column; columns without any are not named.
+        """Return how many rows have a level unseen in fit, for each column that has any.
 
         Parameters
         ----------
@@ -197,20 +199,20 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         rows : ndarray of shape (n_rows, n_out)
             As `transform` gives them.
         means : bool, default=True
-            Whether rows may be means; else what was spread within steps is put back on them.
+            Whether rows may be means; if not, values spread within steps are put back on them.
         """
         check_is_fitted(self)
         return names_in_units(self._record), in_units(self._record, rows, means)
 
     @property
     def columns_in_use(self) -> tuple[str, ...]:
-        """Columns of the table that were not left out: new rows need no others."""
+        """The columns of the table in use: new rows need no others."""
         check_is_fitted(self)
         return self._record.used
 
     @property
     def level_columns(self) -> dict[int, str]:
-        """Columns of numbers that say whether a row has a level, by their place, and the column of the table."""
+        """Output columns that say whether a row has a level: the table's column of each, by its place."""
         check_is_fitted(self)
         return levels_of_columns(self._record)
 

@@ -1,4 +1,4 @@
-"""The sample of a table that decides what becomes of its columns: the rows with the smallest hash."""
+"""The sample of a table that decides how its columns are used: the rows with the smallest hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.core.reference import hash_at
+from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines import Engine
 from dc2.sources.base import Block
 from dc2.sources.frame_rows import TableRows
@@ -21,7 +21,7 @@ from dc2.tables.values import Reading, Words, column_values
 __all__ = ["SampledColumn", "TableSample", "sample_table"]
 
 SAMPLED_ROWS = 16_384
-SEED = 20_260  # always the same rows of the same table: what is decided does not depend on luck
+SEED = 20_260  # the same table always has the same sample, so decisions do not depend on luck
 ALL = 2**64 - 1
 
 
@@ -35,7 +35,7 @@ class SampledColumn:
 
     @property
     def blank(self) -> NDArray[np.bool_]:
-        """Where there is no value."""
+        """Which rows have no value."""
         return self.values.codes < 0 if isinstance(self.values, Words) else ~np.isfinite(self.values)
 
 
@@ -55,19 +55,19 @@ class _Part:
     n_rows: int
 
 
-def sample_table(table: TableSource, engine: Engine, size: int = SAMPLED_ROWS) -> TableSample:
-    """Return at most `size` rows, in one pass that holds about twice as many at a time; those without weight never."""
-    picker = _Picker(size)
+def sample_table(table: TableSource, engine: Engine) -> TableSample:
+    """Return 16,384 rows with a weight above 0, or all, in one pass that holds about twice as many at a time."""
+    picker = _Picker()
     parts: list[_Part] = []
     held = 0
     for part in engine.map(picker, table, stage="divide"):
         parts.append(part)
         held += len(part.rows)
-        if held > 2 * size:
-            parts = [_smallest(parts, size)]
-            held = size
+        if held > 2 * SAMPLED_ROWS:
+            parts = [_smallest(parts)]
+            held = SAMPLED_ROWS
             picker.limit = int(hash_at(SEED, parts[0].rows).max())
-    chosen = _smallest(parts, size)
+    chosen = _smallest(parts)
     columns = [
         SampledColumn(name, reading, Words.of(values) if reading == "text" else values)
         for name, (reading, values) in chosen.columns.items()
@@ -76,19 +76,17 @@ def sample_table(table: TableSource, engine: Engine, size: int = SAMPLED_ROWS) -
 
 
 class _Picker:
-    """Keeps the rows of a block whose hash is at most a limit, which may fall while the pass goes on."""
+    """Keeps the rows of a block whose hash is at most a limit, which may fall during the pass."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self) -> None:
         self.limit = ALL
-        self._size = size
 
     def __call__(self, block: Block) -> _Part:
         assert isinstance(block.rows, TableRows)
         rows = core.sample_rows(SEED, block.start, block.stop, self.limit)
         if block.weights is not None:
             rows = rows[block.weights[rows - block.start] > 0]
-        if len(rows) > self._size:  # of the first blocks, where no limit is known yet
-            rows = np.sort(rows[np.argpartition(hash_at(SEED, rows), self._size - 1)[: self._size]])
+        rows = rows[smallest_hashes(SEED, rows, SAMPLED_ROWS)]
         frame = block.rows.frame[(rows - block.start).tolist(), :]
         columns: dict[str, tuple[Reading, Any]] = {}
         for name in frame.columns:
@@ -106,11 +104,9 @@ def _texts(words: Words) -> list[str | None]:
     return [levels[code] for code in words.codes]
 
 
-def _smallest(parts: Sequence[_Part], size: int) -> _Part:
+def _smallest(parts: Sequence[_Part]) -> _Part:
     rows = np.concatenate([part.rows for part in parts])
-    places = np.arange(len(rows))
-    if len(rows) > size:
-        places = np.sort(np.argpartition(hash_at(SEED, rows), size - 1)[:size])
+    places = smallest_hashes(SEED, rows, SAMPLED_ROWS)
     columns: dict[str, tuple[Reading, Any]] = {}
     for name, (reading, _) in parts[0].columns.items():
         values = [part.columns[name][1] for part in parts]

@@ -1,8 +1,8 @@
 """Columns of few whole steps, such as counts and ratings: their values are spread within the steps.
 
-Rows pile up at such values with nothing between, and what lies apart looks like clusters: a rating from 1 to 5 would
-cut every cluster into five. But a count can be taken for a measure that was rounded. So each value becomes a place
-within half a step of it, drawn by a hash of the row's own numbers: the same for the same row, wherever it stands.
+Rows pile up at such values, and the empty space between them looks like a gap between clusters: a rating from 1 to 5
+would cut every cluster into five. But a count can be seen as a measurement that was rounded. So each value is moved by
+at most half a step, by a hash of the row's own numbers: equal rows move alike, wherever they are in the table.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dc2.core.reference import hash_at
 __all__ = ["on_steps", "spread", "step_of"]
 
 FEWEST_VALUES = 3
-ROWS_PER_VALUE = 4  # on average; with fewer, rows do not pile up
+ROWS_PER_VALUE = 4  # on average; with fewer rows per value, they do not pile up
 
 
 def step_of(values: NDArray[np.float64]) -> float:
-    """Return the step of which all differences are multiples, 0 where rows do not pile up or stand on no steps.
+    """Return the step that divides all differences of values; 0 if there is none, or if rows do not pile up.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def step_of(values: NDArray[np.float64]) -> float:
 
 
 def spread(columns: Sequence[NDArray[np.float64]], steps: Sequence[float]) -> list[NDArray[np.float64]]:
-    """Return columns of the same rows, those on steps spread within them; blanks stay blank.
+    """Return the columns, with those on steps spread within their steps; blanks stay blank.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def spread(columns: Sequence[NDArray[np.float64]], steps: Sequence[float]) -> li
         return list(columns)
     key = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        # Adding 0 makes one zero of both; blanks are not compared by their bits.
+        # Adding 0 turns -0 into 0; blanks are not compared by their bits.
         bits = np.where(np.isfinite(column), column + 0.0, 0.0).view(np.uint64)
         key = hash_at(0, key ^ bits)
     answer = []
@@ -67,5 +67,5 @@ def spread(columns: Sequence[NDArray[np.float64]], steps: Sequence[float]) -> li
 
 
 def on_steps(values: NDArray[np.float64], step: float, one: float) -> NDArray[np.float64]:
-    """Return values that were spread as they were before, `one` being a value on a step."""
+    """Put spread values back on their steps; `one` is any value on a step."""
     return one + np.rint((values - one) / step) * step if step else values

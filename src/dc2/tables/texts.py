@@ -24,10 +24,10 @@ __all__ = ["TextPart", "learned_text"]
 
 MOST_COMPONENTS = 16
 LEARNED_LETTERS = 2**22
-"""Letters of the sample that components are learned from, at most."""
+"""At most so many letters of the sample are used to learn components."""
 GRID = 2**20
-"""Weights are whole numbers of its parts, so that their sums are exact, in any order and on every platform."""
-START = 4096  # seed of the vector that the search for components begins with
+"""Weights are whole multiples of 1/GRID, so their sums are exact, in any order and on every platform."""
+START = 4096  # seed of the vector at which the search for components begins
 NAMED_WORDS = 3
 MOST_WORDS = 512
 RARE_WORD = 0.002
@@ -42,15 +42,15 @@ class TextPart:
     ----------
     name : str
     components : tuple of str
-        Names of the components, by frequent words that lie far out.
+        Names of the components: frequent words that lie far out.
     weights : ndarray of shape (BUCKETS, n_components), int32
-        What a group of letters adds to a place.
+        What each group of letters adds to the place of a text.
     squares : ndarray of shape (BUCKETS,), int32
-        What it adds to the squared length, by which a place is divided.
+        What it adds to the squared length of the text; places are divided by the length.
     middle : ndarray of shape (n_components,), float64
-        Where blanks lie, and texts without words; it is subtracted.
+        The place of blanks and of texts without words; it is subtracted from all places.
     factor : float
-        By which places are multiplied then.
+        Places are then multiplied by this.
     """
 
     name: str
@@ -84,7 +84,7 @@ class TextPart:
         places = np.zeros((len(texts), len(self.components)))
         start = 0
         for groups in letter_groups(texts):
-            length = np.sqrt(groups @ squares * GRID)[:, None]  # in parts of the grid, as sums of weights are
+            length = np.sqrt(groups @ squares * GRID)[:, None]  # in units of the grid, like sums of weights
             own = np.divide(
                 groups @ weights, length, out=np.zeros((len(length), self.width)), where=length > 0
             )
@@ -109,11 +109,11 @@ class TextPart:
 
 
 def learned_text(name: str, words: Words) -> TextPart | None:
-    """Return where texts lie, learned from a sample of rows; None where all of them are alike.
+    """Learn the places of texts from a sample of rows; None if all of them are alike.
 
-    Groups of letters weigh the more the fewer rows have them, and every text has length 1. The components are the
-    leading ones of the rows about their mean, up to the one after which singular values fall most; those behind tell
-    single words apart, and a graph of neighbours would take rows that share one for a cluster.
+    A group of letters weighs more if fewer rows have it, and every text has length 1. The components are the leading
+    ones of the rows about their mean, up to the largest drop in singular values. Later components tell single words
+    apart, and a graph of neighbours would take rows that share a word for a cluster.
     """
     rows = words.codes[words.codes >= 0]
     letters = np.array([min(len(level), MOST_LETTERS) for level in words.levels], np.int64)[rows].sum()
@@ -134,7 +134,7 @@ def learned_text(name: str, words: Words) -> TextPart | None:
 
 
 def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the components that stand out, a column each."""
+    """Return the components that stand out, one column each."""
     length = np.sqrt(groups @ rarity**2)
     rows = groups[length > 0]
     n_rows = rows.shape[0]
@@ -157,7 +157,7 @@ def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float
         dtype=np.float64,
     )
     begin = hash_at(START, np.arange(min(rows.shape))) / 2.0**64 - 0.5
-    with threadpool_limits(limits=1):  # so that bits do not hang on the number of threads
+    with threadpool_limits(limits=1):  # bits must not depend on the number of threads
         _, sizes, vectors = svds(about_mean, k=most, v0=begin)
     order = np.argsort(-sizes, kind="stable")
     sizes, vectors = sizes[order], vectors[order].T

@@ -1,4 +1,4 @@
-"""Prepared rows back in the units of the table, as far as that can be: what a mean of rows stands for."""
+"""Prepared rows, or means of them, back in the units of the table, as far as possible."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SECONDS_OF_A_YEAR = 365.2425 * 86_400
 def in_units(parts: TableParts, rows: NDArray[Any], means: bool = True) -> NDArray[np.float64]:
     """Return prepared rows, or means of them, in the units of the table.
 
-    Numbers are what they were, points in time are years; the column of a level is the share of rows that have it.
-    Cycles and components that several categories share stay as they are; so do those of texts, but at
-    their own scale, where a text has length 1.
+    Numbers become what they were, and points in time become years; the column of a level becomes the share of rows
+    with that level. Cycles, and components that several categories share, stay as they are; components of texts are
+    put back to the scale at which a text has length 1.
 
     Parameters
     ----------
     parts : TableParts
-        What was made of the columns.
+        How the columns were prepared.
     rows : ndarray of shape (n_rows, n_out)
     means : bool, default=True
-        Whether rows may be means; else what was spread within steps is put back on them.
+        Whether rows may be means; if not, values spread within steps are put back on them.
     """
     values = rows.astype(np.float64)
     for place, number in enumerate(parts.numbers):
@@ -55,7 +55,7 @@ def names_in_units(parts: TableParts) -> tuple[str, ...]:
 
 
 def levels_of_columns(parts: TableParts) -> dict[int, str]:
-    """Return the places of the columns that are the share of rows with one level, and the table's column of each."""
+    """Return the places of the columns that hold the share of rows with a level, and the table's column of each."""
     start = len(parts.numbers) + 2 * len(parts.cycles)
     return {
         start + column: part.name
@@ -74,7 +74,7 @@ def _unscaled(part: NumberPart, scaled: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _steps(parts: TableParts) -> NDArray[np.float64]:
-    """Return the size of the step that a level is, for each column of categories; 1 where levels share columns."""
+    """Return how far having a level moves a row, for each column of categories; 1 if levels share columns."""
     steps = np.ones(len(parts.category_names))
     for part in parts.categories:
         for column in range(part.places.shape[1]):

@@ -1,4 +1,4 @@
-"""Levels that were not there in fit: counted on the way, and told when all rows have passed."""
+"""Levels unseen in fit: counted block by block, and reported once all rows have been read."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Answer = TypeVar("Answer")
 
 
 class CountsUnseen(Generic[Answer]):
-    """Answers for blocks of rows as another does, and counts rows with levels that were not there in fit.
+    """Gives the answers of another callable for blocks of rows, and counts rows with levels unseen in fit.
 
     Parameters
     ----------
     answer : callable
-        What is asked for each block. It looks at all of its rows.
+        Called with each block; it reads all of its rows.
     """
 
     def __init__(self, answer: Callable[[Block], Answer]) -> None:
         self._answer = answer
-        self._counts: list[Counter[str]] = []  # one of each block: a list takes them from any thread
+        self._counts: list[Counter[str]] = []  # one per block; any thread may append to a list
 
     def __call__(self, block: Block) -> Answer:
         """Return the answer for a block."""
@@ -37,7 +37,7 @@ class CountsUnseen(Generic[Answer]):
         return answer
 
     def told(self, answers: Any) -> Any:
-        """Return the answers for all rows and warn of what was counted; where they come one by one, at their end."""
+        """Return the answers for all rows, and warn of unseen levels; with an iterator, at its end."""
         if isinstance(answers, Iterator):
             return self._told_at_the_end(answers)
         self._tell()
@@ -53,7 +53,7 @@ class CountsUnseen(Generic[Answer]):
             return
         words = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(counts.items()))
         warnings.warn(
-            f"rows with levels that were not there in fit count as 'other': {words}. Where these are many, fit anew.",
+            f"rows with levels unseen in fit count as 'other': {words}. If there are many, fit again.",
             PreparationNote,
             stacklevel=4,
         )

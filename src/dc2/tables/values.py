@@ -1,4 +1,4 @@
-"""The values of a column in one of two forms, whatever the frame: numbers with NaN for blanks, or distinct texts."""
+"""The values of a column of any frame, in one of two forms: numbers with NaN for blanks, or distinct texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 BLANKS = frozenset({"", "na", "n/a", "n.a.", "#n/a", "null", "nan", "?", "-", "--"})
-"""What people write where there is no value, in small letters."""
+"""What people write for a missing value, in lower case."""
 
 Reading = Literal["number", "time", "text", "vector"]
 
@@ -38,9 +38,9 @@ class Words:
     Attributes
     ----------
     levels : list of str
-        The distinct ones.
+        The distinct texts.
     codes : ndarray of shape (n_rows,), int64
-        Which one each row has; -1 where it is blank.
+        The number of each row's text; -1 for a blank.
     """
 
     levels: list[str]
@@ -48,7 +48,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: list[Any]) -> Words:
-        """Take texts one by one; blanks may be None, NaN or a usual word for it.
+        """Take texts one by one; blanks may be None, NaN or one of the usual words for a missing value.
 
         Examples
         --------
@@ -63,7 +63,7 @@ class Words:
     @classmethod
     def of_series(cls, column: nw.Series[Any]) -> Words:
         """Take a column of a frame."""
-        if column.implementation.is_pyarrow():  # which finds the distinct ones itself, and fast
+        if column.implementation.is_pyarrow():  # Arrow finds the distinct texts itself, and fast
             chunks = column.to_native().combine_chunks()
             encoded = chunks if hasattr(chunks, "dictionary") else chunks.dictionary_encode("encode")
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -72,7 +72,7 @@ class Words:
 
     @classmethod
     def _joined(cls, distinct: list[Any], raw: NDArray[np.int64]) -> Words:
-        """Strip texts, and join those that are the same then."""
+        """Strip texts, and join those that are then equal."""
         levels: dict[str, int] = {}
         code_of = np.empty(len(distinct), np.int64)
         for place, text in enumerate(distinct):
@@ -86,7 +86,7 @@ class Words:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN or pandas' own word for a missing one, which refuses to be compared."""
+    """Return whether a value is None, NaN or pandas.NA, which cannot be compared."""
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
@@ -102,7 +102,7 @@ def is_blank(text: str) -> bool:
 
 
 def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] | Words]:
-    """Return what a column of a frame holds: numbers, points in time as seconds, or texts."""
+    """Return the values of a column of a frame: numbers, points in time as seconds, or texts."""
     dtype = column.dtype
     if is_numeric(dtype):
         return "number", _floats(column)
@@ -117,7 +117,7 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
     except (
         TypeError,
         NotImplementedError,
-    ) as error:  # of lists, structures and other values that cannot be told apart
+    ) as error:  # raised by lists, structures and other values that cannot be compared
         raise InputTypeError(
             f"column {column.name!r} ({dtype}) holds values that are neither numbers nor texts nor dates: {error}. "
             "Leave it out when you fit: TablePreparer(drop=...), on the command line dc2 cluster --drop."
@@ -127,7 +127,7 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
 def as_numbers(
     frame: Frame, name: str, reading: Literal["number", "time"], start: int
 ) -> NDArray[np.float64]:
-    """Return a column that is known to hold numbers, or points in time; raise where a text is neither."""
+    """Return a column that is known to hold numbers or points in time; raise if a text is neither."""
     _, values = column_values(frame.get_column(name))
     if isinstance(values, np.ndarray):
         return values
@@ -165,7 +165,7 @@ def level_of(number: float) -> str:
 
 
 def number_of(text: str) -> float:
-    """Return the number that a text is, else NaN; digits that begin with 0 are a code, not a number.
+    """Return the number that a text holds, or NaN; digits that begin with 0 are a code, not a number.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def number_of(text: str) -> float:
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds since 1970 of a date or time as ISO 8601 writes it, or with slashes in it, else NaN.
+    """Return the seconds since 1970 of a date or time in ISO 8601, also with slashes; NaN for other texts.
 
     Examples
     --------

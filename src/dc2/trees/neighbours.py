@@ -1,4 +1,4 @@
-"""Nearest neighbours of points among themselves, without comparing all pairs where points are many."""
+"""Nearest neighbours among points, without comparing all pairs if points are many."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
 __all__ = ["nearest_neighbours"]
 
-ALL_PAIRS = 2**35  # numbers subtracted, up to which comparing all pairs is about as fast
-NEAR_TOGETHER = 16  # points in leaves of the tree that puts near ones side by side
+ALL_PAIRS = 2**35  # subtractions up to which comparing all pairs is about as fast
+NEAR_TOGETHER = 16  # points per leaf of the tree that puts near ones side by side
 TREES = 4  # grown at a time
-LEAF = 64  # points; more neighbours want larger leaves
-LARGER_LEAF = 4  # times, where lists turn out to be too bad
+LEAF = 64  # points, at least; more neighbours need larger leaves
+LARGER_LEAF = 4  # factor, if lists are not good enough
 GROWTHS = 3
 ROUNDS = 6
-SETTLED = 0.02  # share of lists that a last round of improvement may change
+SETTLED = 0.02  # rounds end when one changes at most this share of the lists
 TRIED = 128  # points whose lists are compared with the exact ones
 RECALL = 0.985  # share of exact neighbours at which lists are good enough
 RANGES_PER_THREAD = 8
 
 Lists = tuple[NDArray[np.int32], NDArray[Any]]
 Least = Callable[[NDArray[Any]], NDArray[np.float32] | None]
-"""From points to what their squared distances are at least, of shape (n_points, n_points), or None."""
+"""From points to lower bounds of their squared distances, of shape (n_points, n_points), or None."""
 
 
 def nearest_neighbours(
@@ -42,27 +42,27 @@ def nearest_neighbours(
 ) -> Lists:
     """Return the nearest neighbours of each of some points.
 
-    Up to some thousand points they are exact. Beyond, about 99 of 100 of them are: points that share a leaf in one of a
-    few random projection trees are compared, then neighbours of neighbours, as long as that changes much. The lists
-    of 128 points are compared with the exact ones; while they are not good enough, trees with larger leaves follow.
+    Up to some thousand points they are exact; beyond that, about 99 of 100 are. Points that share a leaf in one of a
+    few random projection trees are compared, then neighbours of neighbours, until little changes. The lists of 128
+    points are compared with exact ones; as long as they are not good enough, trees with larger leaves follow.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, n_features)
         float32 or float64.
     k : int
-        Number of neighbours, the point itself included.
+        Number of neighbours, including the point itself.
     seed : int
-        Where the trees' directions come from.
+        Seed of the trees.
     n_threads : int
         Number of threads; the result does not depend on it.
     least : callable, optional
-        Says what the squared distances of some points are at least. It only saves time.
+        Gives lower bounds of the squared distances among some points. It only saves time.
 
     Returns
     -------
     ids : ndarray of shape (n_points, min(k, n_points)), int32
-        Each point itself first, then the nearest first, of equally near ones the smaller id first.
+        Each point itself, then its neighbours, nearest first; among equally near ones the smaller id first.
     squared : ndarray of the same shape
         Squared distances, in the dtype of the points.
 
@@ -89,19 +89,19 @@ def nearest_neighbours(
 
 
 def _empty_lists(n_points: int, k: int, dtype: np.dtype[Any]) -> Lists:
-    """Return lists on which nothing but their own point stands."""
+    """Return lists that hold only their own point."""
     ids = np.full((n_points, min(k, n_points)), EMPTY, np.int32)
     squared = np.full(ids.shape, np.inf, dtype)
     ids[:, 0], squared[:, 0] = np.arange(n_points), 0.0
     return ids, squared
 
 
-# --- rows at one place ----------------------------------------------------------------------------------------------
+# --- equal rows -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Rows that are all the same lie at one place, and are looked for once.
+    """The distinct places at which rows lie; equal rows share one, which is searched once.
 
     Attributes
     ----------
@@ -118,10 +118,10 @@ class _Places:
 
 
 def _places(points: NDArray[Any]) -> _Places | None:
-    """Return the places of rows, None where all are different.
+    """Return the places of rows, or None if all rows are different.
 
-    Rows are compared where a sum of their bits says that they may be equal. Should two different rows have one sum,
-    a place may come twice, which does no harm.
+    Only rows with equal checksums are compared. If different rows share a checksum, a place may come twice, which
+    does no harm.
     """
     bits = points.view(np.uint32)
     factors = hash_at(0, np.arange(bits.shape[1])).astype(np.uint32) | np.uint32(1)
@@ -144,7 +144,7 @@ def _places(points: NDArray[Any]) -> _Places | None:
 
 
 class _Search:
-    """Lists of neighbours of different points, and what is offered to them."""
+    """The neighbours of distinct points; lists keep the nearest of what is offered to them."""
 
     def __init__(
         self, points: NDArray[Any], k: int, seed: int, pool: ThreadPoolExecutor, n_threads: int
@@ -185,7 +185,7 @@ class _Search:
         return self.points, None, seed, rule, NORMAL_TABLE
 
     def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
-        """Compare points that share a leaf; return the points in the order of some tree's leaves."""
+        """Compare points that share a leaf; return the points in the order of the last tree's leaves."""
         numbers = range(growth * TREES, (growth + 1) * TREES)
         for leaf_of_point in self.pool.map(
             lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers
@@ -207,7 +207,7 @@ class _Search:
     def _offer_links(
         self, lists: NDArray[np.int32], before: NDArray[np.int32], order: NDArray[np.int32]
     ) -> None:
-        """Compare each point with the neighbours of its neighbours, in an order that finds them in the cache."""
+        """Compare each point with the neighbours of its neighbours; `order` keeps near points in the cache."""
         links, fresh = core.link_neighbours(lists, before, 2 * (lists.shape[1] - 1))
         self._in_ranges(
             len(order),
@@ -225,7 +225,7 @@ class _Search:
         )
 
     def _recall(self, order: NDArray[np.int32]) -> float:
-        """Return the share of neighbours as near as the exact ones, on the lists of a few points."""
+        """Return the share of neighbours that are as near as the exact ones, for a few points."""
         tried = order[:: -(-len(order) // TRIED)]
         rest = np.setdiff1d(order, tried)
         exact = _empty_lists(len(self.points), self.ids.shape[1], self.squared.dtype)
@@ -246,7 +246,7 @@ class _Search:
 
 
 def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:
-    """Return the points with columns of zeros behind theirs, up to whole lanes."""
+    """Return the points with columns of zeros added, up to a whole number of lanes."""
     n, width = points.shape
     if width % LANES == 0:
         return points
@@ -256,10 +256,10 @@ def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:
 
 
 def _group_starts(sizes: NDArray[np.intp], smallest: int, largest: int) -> NDArray[np.int64]:
-    """Return where groups of points begin in the order of leaves, and at last where the last one ends.
+    """Return where groups of points begin in the order of leaves and, as the last entry, where the last one ends.
 
-    Leaves of fewer than `smallest` points go together with the next, so that lists can be filled; leaves far larger
-    than the others, of points that no direction tells apart, are cut into pieces of up to `largest`.
+    Leaves of fewer than `smallest` points are joined with the next, to fill the lists. Leaves with far more points than
+    the others, which no direction could separate, are cut into pieces of up to `largest`.
     """
     starts = [0]
     size = 0

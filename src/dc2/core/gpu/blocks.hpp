@@ -1,12 +1,12 @@
-// The work of a block of threads. On a card a block is real; elsewhere its threads run one after the other, phase by
-// phase, which is how these kernels are tested where there is no card.
+// The work of a block of threads. On a card these are real threads; elsewhere they run one after the other, phase by
+// phase, to test the kernels without a card.
 #pragma once
 #include "device.hpp"
 
 namespace dc2 {
 namespace device {
 
-// Which block of how many, and how many threads it has.
+// The number of a block, how many blocks there are, and how many threads each has.
 struct Block {
     Index number, blocks;
     int threads;
@@ -24,7 +24,7 @@ struct Block {
 #define DC2_WARP_BARRIER()
 #endif
 
-constexpr int kWarp = 32;  // threads that go in step
+constexpr int kWarp = 32;  // threads that run in step
 
 // A row and the id it belongs to.
 struct alignas(8) Entry {

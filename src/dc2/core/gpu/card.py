@@ -29,9 +29,9 @@ HEADERS = (
     "scaling.hpp",
     "launch.hpp",
 )
-AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # numbers of cuBLAS; roughly: as TF32
-LITTLE_BYTES = 2**26  # so few are taken without checking that they are free
-SHARED_BYTES = 48 * 1024  # of a block, unless it asks for more
+AS_IT_IS, TRANSPOSED, FLOAT32, ROUGHLY, ANY_WAY = 0, 1, 0, 77, -1  # constants of cuBLAS; roughly: as TF32
+LITTLE_BYTES = 2**26  # up to this size, memory is taken without checking that it is free
+SHARED_BYTES = 48 * 1024  # that a block may share unless it asks for more
 
 
 class Card:
@@ -46,7 +46,7 @@ class Card:
     shared_bytes : int
         How much memory the threads of a block may share.
     buffers : list
-        Memory by which rows were sent here, for the next time.
+        Memory through which rows were sent to the card, for reuse.
     """
 
     def __init__(self, xp: Any, number: int) -> None:
@@ -63,7 +63,7 @@ class Card:
         return self.xp.asarray(np.ascontiguousarray(host))
 
     def kept(self, host: NDArray[Any], form: str, make: Callable[[NDArray[Any]], Any]) -> Any:
-        """Return an array of the host that never changes, on the card in some form, for any stream to read."""
+        """Return an unchanging array of the host, on the card in some form, for any stream to read."""
 
         def made() -> Any:
             there = make(host)
@@ -78,7 +78,7 @@ class Card:
         return host
 
     def fetched(self, array: Any) -> NDArray[Any]:
-        """Copy a large array from the card to memory that it can write by itself, which is much faster."""
+        """Copy a large array from the card to page-locked memory, which is much faster."""
         if not array.size:
             return self.asnumpy(array)
         fetchable = self.fetchable(array.size, array.dtype)
@@ -86,14 +86,14 @@ class Card:
         return fetchable.reshape(array.shape)
 
     def room_for(self, wanted: int) -> int:
-        """Return how many of the wanted bytes to take at a time: at most a quarter of those that are free."""
+        """Return how many of the wanted bytes to use at a time: at most a quarter of the free ones."""
         if wanted <= LITTLE_BYTES:
             return wanted
         free = self.xp.cuda.Device(self.number).mem_info[0] + self.xp.get_default_memory_pool().free_bytes()
         return min(wanted, max(int(free) // 4, LITTLE_BYTES))
 
     def blocks_for(self, threads_wanted: int, threads: int, most_each: int = 64) -> int:
-        """Return how many blocks do some work, at most so many for each processor; threads come back for more."""
+        """Return how many blocks to start, at most `most_each` per processor; threads take more when done."""
         return max(1, min(-(-threads_wanted // threads), most_each * self.processors))
 
     def launch(
@@ -143,19 +143,19 @@ class Card:
             return False
 
     def multiply(self, rows: Any, points: Any, out: Any) -> None:
-        """Take the products of all rows with all points, factors rounded to ten bits: much faster than in float32.
+        """Compute the products of all rows with all points, with factors rounded to ten bits: far faster than float32.
 
         Parameters
         ----------
         rows : array of shape (n_rows, width), float32
-            Its columns lie together.
+            Each row is contiguous.
         points : array of shape (n_points, width), float32
-            All in one piece, as is `out`.
+            Contiguous, as is `out`.
         out : array of shape (n_rows, n_points), float32
         """
         cublas, (n_points, width) = self.xp.cuda.cublas, points.shape
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
-        # The library sees all of them the other way round: its columns are rows here.
+        # The library reads them transposed: its columns are rows here.
         cublas.gemmEx(
             self.xp.cuda.get_cublas_handle(), TRANSPOSED, AS_IT_IS, n_points, len(rows), width,
             one.ctypes.data, points.data.ptr, FLOAT32, width,
@@ -164,11 +164,11 @@ class Card:
         )  # fmt: skip
 
     def new_stream(self) -> Any:
-        """Return a stream of work that goes on beside the other."""
+        """Return a stream whose work runs beside other work."""
         return self.xp.cuda.Stream(non_blocking=True)
 
     def fetchable(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return memory of the host that the card can read by itself."""
+        """Return page-locked memory of the host."""
         import cupyx
 
         pinned: NDArray[Any] = cupyx.empty_pinned((size,), dtype)
@@ -183,21 +183,21 @@ class Card:
         )
 
     def fetch(self, fetchable: NDArray[Any], on_card: Any, stream: Any) -> None:
-        """Start a copy to the card; it goes on by itself."""
+        """Start a copy to the card, without waiting for its end."""
         on_card.set(fetchable, stream=stream)
 
     def on(self, stream: Any) -> AbstractContextManager[Any]:
-        """Start work of this thread on a stream."""
+        """Run this thread's work on a stream."""
         there: AbstractContextManager[Any] = stream
         return there
 
     def finish(self) -> None:
-        """Wait until all work of the stream is done."""
+        """Wait until all work on the stream is done."""
         self.xp.cuda.get_current_stream().synchronize()
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Work on this card; errors of CUDA are told in words."""
+        """Work on this card, with CUDA's errors in plain words."""
         cuda = self.xp.cuda
         try:
             with cuda.Device(self.number):
@@ -215,7 +215,7 @@ class Card:
 
 
 def compiled(xp: Any, dtype: np.dtype[Any], width: int) -> Path:
-    """Return the file that holds the kernels for rows of some dtype and width; made when first asked for.
+    """Return the file with the kernels for rows of some dtype and width; made on first use.
 
     CuPy's own way of compiling flushes tiny numbers to zero, so only its compiler and its folder are used.
     """

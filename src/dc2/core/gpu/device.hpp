@@ -1,6 +1,6 @@
-// What a graphics card computes for a row, in the words of any C++ compiler: the way through a tree and the walk to the
-// nearest centre. On a card eight threads hold the eight lanes of a row; elsewhere one thread holds all of them. Either
-// way the same additions in the same order: truth is src/dc2/core/reference.py.
+// What a graphics card computes for a row, in C++ that any compiler accepts: the way through a tree and the walk to the
+// nearest centre. On a card eight threads hold the eight lanes of a row; elsewhere one thread holds all of them. Both
+// do the same additions in the same order: truth is src/dc2/core/reference.py.
 #pragma once
 #include "numbers.hpp"
 
@@ -9,8 +9,8 @@ namespace device {
 
 // --- rows and points -----------------------------------------------------------------------------------------------
 
-// Points (directions, centres) stand in groups of four chunks, in each group lane by lane: a thread reads its part of
-// four chunks at once. Behind the last column there are zeros.
+// Points (directions, centres) are stored in groups of four chunks, each group lane by lane: a thread reads its part of
+// four chunks at once. Zeros follow the last column.
 DC2_FUNCTION Index place_in_point(Index column) {
     const Index chunk = column / kLanes, lane = column % kLanes;
     return chunk / kGroup * kFours + lane * kGroup + chunk % kGroup;
@@ -49,8 +49,8 @@ struct Rows {
     Index width;
 };
 
-// How many chunks of eight columns there are. Code for a card is compiled for one width, so that loops are unrolled and
-// a row is held in registers; a row too wide for that is read again and again.
+// How many chunks of eight columns there are. Code for a card is compiled for one width: loops are unrolled, and a row
+// is held in registers. A row too wide for that is read from memory each time.
 #if defined(DC2_WIDTH)
 constexpr int kWidth = DC2_WIDTH;
 constexpr int kChunks = (kWidth + kLanes - 1) / kLanes;
@@ -131,7 +131,7 @@ DC2_FUNCTION T squared_length(const Row<T>& x) {
     return fold(sum);
 }
 
-// The same in float64, whatever the row is: what is added up.
+// The same in float64, whatever the type of the row; this is what is added up.
 template <class T>
 DC2_FUNCTION double wide_squared_distance(const Row<T>& x, const T* point) {
     Lanes<double> sum = zeros<double>();
@@ -158,7 +158,7 @@ struct Tree {
     Index step;             // from point to point
 };
 
-// The leaf of a row, and whether the row is finite: the root's projection is, exactly where the row is.
+// The leaf of a row, and whether the row is finite: the root's projection is finite exactly if the row is.
 template <class T>
 DC2_FUNCTION Id route(const Row<T>& x, const Tree<T>& tree, bool& finite) {
     T projection = dot(x, tree.directions);
@@ -178,14 +178,14 @@ DC2_FUNCTION Id route(const Row<T>& x, const Tree<T>& tree, bool& finite) {
 template <class T>
 struct Centres {
     const T* points;        // (signatures, step)
-    const Id* shortlist;    // (signatures, candidate_step) or null: candidates, then the first again to a whole four
+    const Id* shortlist;    // (signatures, candidate_step) or null: candidates, the first again to fill up fours
     const T* gaps;          // (signatures, candidate_step): distance from the first candidate to each
     Index candidates, candidate_step;
     Index step;
 };
 
-// Walks from the leaf's own centre: tries the shortlist of the centre where it stands, goes to the first that is
-// nearer and starts anew, until none is. A candidate twice as far from here as the row cannot be nearer.
+// Walks from the leaf's own centre: tries the current centre's shortlist, moves to the first candidate nearer to the
+// row and starts again, until none is. A candidate twice as far from the centre as the row cannot be nearer.
 template <class T>
 DC2_FUNCTION Id walk(const Row<T>& x, Id leaf, const Centres<T>& centres) {
     Id at = leaf;
@@ -218,7 +218,7 @@ DC2_FUNCTION Id walk(const Row<T>& x, Id leaf, const Centres<T>& centres) {
     return at;
 }
 
-// Rough products of rows with centres, taken by a matrix product that rounds as it likes, and what they say for sure.
+// Rough products of rows with centres, from a matrix product that may round in any way, and the bounds that they prove.
 // With c' = c - middle, the squared distance of x and c is |x - middle|^2 + |c'|^2 + 2 middle.c' - 2 x.c'.
 template <class T>
 struct Bounds {
@@ -228,8 +228,8 @@ struct Bounds {
     Index signatures;
 };
 
-// Whether a centre may be nearer than some distance; no only if the distance, as `squared_distance` rounds it, is not
-// smaller. `about`: |x - middle|^2 less 2^-15 of it, `length`: |x|. Numbers out of the ordinary decide nothing.
+// Whether a centre may be nearer than some distance. False only if the distance, as `squared_distance` rounds it, is
+// certainly not smaller. `about`: |x - middle|^2 less 2^-15 of it, `length`: |x|. Extreme numbers give true.
 template <class T>
 DC2_FUNCTION bool may_be_nearer(const Bounds<T>& bounds, const T* products, Id centre, T about, T length, T distance) {
     const T* facts = bounds.facts + centre;
@@ -260,7 +260,7 @@ inline int first_of(unsigned bits) {
 }
 #endif
 
-// The same walk, to the same centre; but the distance to a centre is taken only if it may be nearer.
+// The same walk to the same centre, but a distance is computed only if the centre may be nearer.
 template <class T>
 DC2_FUNCTION Id walk_by_bounds(const Row<T>& x, Id leaf, const Centres<T>& centres, const Bounds<T>& bounds,
                                const T* products) {

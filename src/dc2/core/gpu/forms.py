@@ -19,7 +19,7 @@ def as_cupy(data: Any) -> tuple[Card, Any]:
     card = own_card(int(data.__dlpack_device__()[1]))
     if isinstance(data, card.xp.ndarray):
         return card, data
-    detach = getattr(data, "detach", None)  # torch: what is learned from here is no part of its graph
+    detach = getattr(data, "detach", None)  # torch: no gradients are needed
     with card.use():
         try:
             return card, card.xp.from_dlpack(data if detach is None else detach())
@@ -31,7 +31,7 @@ def as_cupy(data: Any) -> tuple[Card, Any]:
 
 
 def form_like(data: Any) -> Callable[[Any], Any]:
-    """Return what puts arrays of the host or of CuPy into the kind of array that `data` is, on its card."""
+    """Return a function that turns arrays of the host or of CuPy into the kind of array that `data` is, on its card."""
     card, _ = as_cupy(data)
     xp = card.xp
     take = None if isinstance(data, xp.ndarray) else getattr(_library(data), "from_dlpack", None)
@@ -51,7 +51,7 @@ def _library(data: Any) -> Any:
 
 
 def table_at(table: NDArray[Any], ids: Any) -> Any:
-    """Return the lines of a table of the host for numbers that lie on a card, as the kind of array that these are."""
+    """Return a host table's rows for numbers on a card, as the same kind of array as the numbers."""
     card, numbers = as_cupy(ids)
     with card.use():
         return form_like(ids)(card.xp.asarray(table)[numbers])

@@ -1,4 +1,4 @@
-"""Small arrays of the host that a card has been given, so that the next block of rows finds them there."""
+"""Small arrays of the host that stay on the card for the next block of rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST = 16  # arrays: those of two models or so
 
 
 class Kept:
-    """What was made from arrays, kept while these live and until too many others have followed.
+    """Results made from arrays, kept while these exist and until too many others have followed.
 
-    An array is known by itself and not by its values: what is changed in place must not be kept.
+    An array is recognised by its identity, not by its values: arrays that change in place must not be kept.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Kept:
         self._lock = threading.Lock()
 
     def of(self, array: NDArray[Any], form: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of an array in some form, made now or before."""
+        """Return `make` of an array in some form, computed now or earlier."""
         key = (id(array), form)
         with self._lock:
             if key not in self._made:

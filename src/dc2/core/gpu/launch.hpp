@@ -12,7 +12,7 @@ DC2_FUNCTION Block own_block() { return {Index(blockIdx.x), Index(gridDim.x), in
 
 extern __shared__ double shared_memory[];
 
-constexpr bool kManyHeld = kHeld && kChunks * sizeof(DC2_REAL) > 64 * 4;  // registers for 384 threads then
+constexpr bool kManyHeld = kHeld && kChunks * sizeof(DC2_REAL) > 64 * 4;  // then registers suffice for 384 threads
 extern "C" __global__ void __launch_bounds__(kManyHeld ? 384 : 256) scan_rows_kernel(const ScanJob<DC2_REAL>* job) {
     scan_rows(*job, own_block());
 }

@@ -20,7 +20,7 @@ typedef int Id;
 typedef unsigned long long Hash;
 
 constexpr int kLanes = 8;
-constexpr int kGroup = 4;                  // chunks of eight columns that are read at once
+constexpr int kGroup = 4;                  // chunks of eight columns, read at once
 constexpr int kFours = kLanes * kGroup;    // columns of such a group
 
 // --- numbers -------------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ DC2_FUNCTION Hash hash_row(Hash seed, Hash row) {
     return z ^ (z >> 31);
 }
 
-// The multiple of a grid's step that is nearest: `magic` is 1.5 * 2^52 steps, so the last bit of a sum with it is one.
+// The nearest multiple of a grid's step: `magic` is 1.5 * 2^52 steps, so the last bit of a sum with it is one step.
 DC2_FUNCTION double on_grid(double value, double magic) { return (value + magic) - magic; }
 
 template <class T>
@@ -139,11 +139,11 @@ DC2_FUNCTION T largest(const Lanes<T>& lanes) {
     return most;
 }
 
-// The first of four sums that is smaller than a bound, and what it is; 4 where none is.
+// Which of four sums is the first below a bound, and its value; 4 if none is.
 template <class T>
 DC2_FUNCTION int first_smaller(const Lanes<T> (&sums)[kGroup], T bound, T& found) {
 #if defined(__CUDACC__)
-    // Each thread ends with one of the four sums: half as many shuffles as if each held all of them.
+    // Each thread ends up with one of the four sums, which takes half as many shuffles as if each held all four.
     const unsigned mask = lanes_of_row();
     const int lane = threadIdx.x % kLanes;
     const bool upper = lane & 4, second = lane & 2;

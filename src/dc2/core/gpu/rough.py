@@ -1,4 +1,4 @@
-"""Centres for rough products: what a matrix product, however it rounds, says for sure about distances.
+"""Centres for rough products: bounds of distances that hold however a matrix product rounds.
 
 See `Bounds` in `device.hpp` for the inequality; the numbers here follow it.
 """
@@ -13,28 +13,28 @@ from numpy.typing import NDArray
 
 __all__ = ["RoughCentres", "least_squared_distances", "rough_centres"]
 
-PRODUCT_ERROR = 2.0**-8  # of the lengths: factors rounded to 10 bits, and sums that round as they like
-ROUNDING = 2.0**-15  # of all other terms
-UP = 1 + 2.0**-20  # so that bounds stay bounds when they are rounded to float32
-MOST_COLUMNS = 4096  # the error of a product grows with them
-WIDE = 64  # columns: distances of narrower points are cheap
+PRODUCT_ERROR = 2.0**-8  # relative to both lengths: factors are rounded to 10 bits, and sums in any way
+ROUNDING = 2.0**-15  # error of all other terms
+UP = 1 + 2.0**-20  # keeps bounds valid when they are rounded to float32
+MOST_COLUMNS = 4096  # the error of a product grows with columns
+WIDE = 64  # columns; distances of narrower points are cheap
 MOST_LEAST_BYTES = 2**31
-SMALLEST, LARGEST = np.float32(1e-30), np.float32(1e38)  # of bounds; beyond, numbers may have been lost
-CLEAR_SHARE = 0.05  # of how far centres lie from their middle, squared
+SMALLEST, LARGEST = np.float32(1e-30), np.float32(1e38)  # of bounds; beyond these, digits may have been lost
+CLEAR_SHARE = 0.05  # of the squared distances of centres from their middle
 
 
 @dataclass(frozen=True, eq=False)
 class RoughCentres:
-    """Centres about their middle.
+    """Centres relative to their middle.
 
     Attributes
     ----------
     middle : ndarray of shape (1, n_features), float32
     shifted : array on the card, of shape (n_signatures, n_features), float32
-        Centres less the middle.
+        The centres minus the middle.
     facts : array on the card, of shape (3, n_signatures), float32
     tells_apart : bool
-        Whether products are fine enough to tell most centres apart. It only saves time.
+        Whether products are accurate enough to tell most centres apart. It only saves time.
     """
 
     middle: NDArray[np.float32]
@@ -65,10 +65,10 @@ def rough_centres(card: Any, centres: NDArray[Any]) -> RoughCentres:
 
 
 def least_squared_distances(card: Any, points: NDArray[Any]) -> NDArray[np.float32] | None:
-    """Return what the squared distances of points among themselves are at least, by rough products.
+    """Return lower bounds of the squared distances among points, by rough products.
 
-    None where there are too many, or where they are so narrow that distances cost no more. No bound is larger than the
-    distance as any core rounds it; 0 where numbers are out of the ordinary.
+    None if there are too many points, or if they are so narrow that distances cost no more. No bound is larger than the
+    distance as any core rounds it; extreme numbers give 0.
     """
     n, width = points.shape
     if not (WIDE < width <= MOST_COLUMNS and 4 * n * n <= MOST_LEAST_BYTES and card.multiplies):

@@ -12,18 +12,18 @@ struct ScanJob {
     Index rows;
     Tree<T> tree;
     Centres<T> centres;
-    const Entry* order;   // IN (rows) or null: the order in which rows are taken
-    const Id* leaves;     // IN (rows) or null: where rows start, if they were routed before
+    const Entry* order;   // IN (rows) or null: the order in which rows are worked on
+    const Id* leaves;     // IN (rows) or null: where walks start, if rows have been routed already
     Id* ids;              // OUT (rows)
     double* squares;      // OUT (rows) or null: squared distances to the centres, in float64
     Id* near_ids;         // OUT (rows, few) or null
     T* near_distances;    // OUT (rows, few)
     Index few;
-    Hash* bad;            // OUT (1): rows that are not finite, added to it
+    Hash* bad;            // OUT (1): the number of rows that are not finite is added to it
     Bounds<T> bounds;
 };
 
-// Eight threads to a row: route it, walk, write what is asked for. `by_bounds`: whether there are rough products.
+// Eight threads per row: route it, walk, write what is asked for. `by_bounds`: whether there are rough products.
 template <class T, bool by_bounds = false>
 DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     const Index per_block = block.threads / kLanes;
@@ -51,9 +51,9 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     }
 }
 
-// --- the way through the tree, one thread to a row -------------------------------------------------------------------
+// --- the way through the tree, one thread per row --------------------------------------------------------------------
 
-// Narrow rows are held by one thread: eight threads would spend most of their time on talking to each other.
+// A narrow row is held by one thread: eight would spend most of their time exchanging values.
 #if defined(DC2_WIDTH)
 constexpr int kMostNarrow = DC2_WIDTH;
 #else
@@ -68,7 +68,7 @@ struct RouteJob {
     const T* thresholds;      // IN (nodes)
     const Id* children;       // IN (nodes, 2)
     Index nodes, step;
-    Index near_nodes;         // so many of the first nodes stand in shared memory
+    Index near_nodes;         // how many of the first nodes are in shared memory
     const T* centres;         // IN (leaves, step), or null where no squares are asked for
     Id* ids;                  // OUT (rows)
     double* squares;          // OUT (rows) or null
@@ -80,7 +80,7 @@ struct alignas(16) Sixteen {
     T part[16 / sizeof(T)];
 };
 
-// Calls work(column, value) for the columns of a point, sixteen bytes of which are read at once.
+// Calls work(column, value) for the columns of a point; reads sixteen bytes at a time.
 template <class T, class Work>
 DC2_FUNCTION void for_columns(const T* point, int width, Work&& work) {
     constexpr int kParts = 16 / sizeof(T);
@@ -149,7 +149,7 @@ DC2_FUNCTION void route_row(const RouteJob<T>& job, const T (&x)[kMostNarrow], I
     if (!finite) add_to(job.bad, Hash(1));
 }
 
-// `memory`: shared, for the directions, thresholds and children of job.near_nodes nodes and a row of each thread.
+// `memory`: shared memory for the directions, thresholds and children of job.near_nodes nodes, and one row per thread.
 template <class T>
 DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* memory) {
     const int width = width_of(job.X), own_step = width | 1;  // odd: threads read from different banks
@@ -164,7 +164,7 @@ DC2_FUNCTION void route_rows(const RouteJob<T>& job, const Block& block, T* memo
         for (int i = t; i < 2 * count_near && i < 2 * job.nodes; i += block.threads) near.children[i] = job.children[i];
     }
     DC2_BARRIER();
-    // Each thirty-two threads fetch their own rows and wait for nobody else: while some read, others compute.
+    // Every thirty-two threads fetch their own rows and wait for no others: while some read, others compute.
     for (Index base = block.number * block.threads; base < job.rows; base += block.blocks * block.threads) {
         const Index left = job.rows - base;
         const int count = int(left < block.threads ? left : block.threads);

@@ -19,7 +19,7 @@ __all__ = ["ColumnScaling", "DeviceRows"]
 
 @dataclass(frozen=True, eq=False)
 class ColumnScaling:
-    """What is done to rows before they are routed: see `dc2.compress.scaling.Scaling`.
+    """How rows are scaled before they are routed: see `dc2.compress.scaling.Scaling`.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class ColumnScaling:
     shift, factor : ndarray of shape (n_features,), or None
     unit : bool
     refuse_zeros : callable
-        Called with the number of the first row of zeros and how many there are, where rows get length 1.
+        Called with the number of the first row of zeros and their count, if rows are scaled to length 1.
     start : int
         Number of the first row.
     """
@@ -42,19 +42,19 @@ class ColumnScaling:
 
 @dataclass(frozen=True, eq=False)
 class DeviceRows:
-    """A matrix on a card, as a source hands it to whoever routes rows.
+    """A matrix on a card, as a source gives it to the router.
 
     Attributes
     ----------
     card : Card
     X : array on the card, of shape (n_rows, n_features)
-        Numbers of any kind.
+        Numbers of any type.
     dtype : dtype
-        What they are worked on as.
+        The type in which they are worked on.
     form : callable
-        Puts an array of the card into the form that the caller's answers have.
+        Turns an array on the card into the kind of array that the caller gets.
     scaling : ColumnScaling or None
-        What is to be done to the rows first.
+        Applied to the rows first.
     """
 
     card: Card
@@ -70,12 +70,12 @@ class DeviceRows:
         return self.matrix() if dtype is None else self.matrix().astype(dtype)
 
     def matrix(self) -> NDArray[Any]:
-        """Return all rows, brought to the host."""
+        """All rows, copied to the host."""
         with self.card.use():
             return self.card.asnumpy(self.X).astype(self.dtype, copy=False)
 
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """Return the rows at some places, brought to the host."""
+        """Return the rows at some places, copied to the host."""
         with self.card.use():
             taken = self.X[self.card.array(places)]
             return self.card.fetched(taken).astype(self.dtype, copy=False)
@@ -90,7 +90,7 @@ class DeviceRows:
         return replace(self, X=self.X[start:stop])
 
     def astype(self, dtype: np.dtype[Any], copy: bool = False) -> DeviceRows:
-        """Return the same rows, to be worked on as another dtype."""
+        """Return the same rows, to be worked on in another dtype."""
         return replace(self, dtype=np.dtype(dtype))
 
     def scaled(self, scaling: ColumnScaling) -> DeviceRows:
@@ -103,7 +103,7 @@ class DeviceRows:
             return self.card.xp.empty(shape, dtype)
 
     def asnumpy(self, array: Any) -> NDArray[Any]:
-        """Bring an array of the card to the host."""
+        """Copy an array from the card to the host."""
         with self.card.use():
             return self.card.asnumpy(array)
 
@@ -128,22 +128,22 @@ class DeviceRows:
     ) -> tuple[NDArray[Any], int, int]:
         """Return the mean of each signature's rows, and how many rows and sums are not finite.
 
-        Only means leave the card: where rows are wide and signatures many, the sums are larger than the rows.
+        Only means leave the card: with wide rows and many signatures, the sums are larger than the rows.
         """
         with self.card.use():
             return scan.means(self.card, self.X, weights, tree, centres, magic, self._taker)
 
     def least_squared_distances(self, points: NDArray[Any]) -> NDArray[np.float32] | None:
-        """Return what the squared distances of points of the host are at least, found on the card of these rows."""
+        """Return lower bounds of the squared distances among points of the host, computed on the card of these rows."""
         return least_squared_distances(self.card, points)
 
     @property
     def _taker(self) -> Callable[[Any, int], Any] | None:
-        """What is done to rows before they are routed; None where they are routed as they are."""
+        """The function applied to rows before they are routed, if any."""
         return None if self.scaling is None and self.X.dtype == self.dtype else self._taken
 
     def _taken(self, X: Any, start: int) -> Any:
-        """Return some rows as they are routed."""
+        """Return some rows, scaled."""
         X = X.astype(self.dtype, copy=False)
         if self.scaling is None:
             return X

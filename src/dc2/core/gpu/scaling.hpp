@@ -28,9 +28,9 @@ struct ScaleJob {
     const Index* exponents;   // IN (width) or null: values are divided by these powers of two
     const T* shift;           // IN (width) or null: then they become (x - shift) * factor
     const T* factor;          // IN (width)
-    Index unit;               // whether rows are then brought to length 1
+    Index unit;               // whether rows are then scaled to length 1
     T* out;                   // OUT (rows, width)
-    Hash* zeros;              // OUT (2): rows of zeros, which have no direction, are counted; the first of them
+    Hash* zeros;              // OUT (2): how many rows hold only zeros, and so have no direction; the first of them
 };
 
 template <class T>

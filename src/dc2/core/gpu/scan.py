@@ -14,26 +14,24 @@ from dc2.core.records import Centres, FlatTree, FoundOut, SumsOut
 
 __all__ = ["LANES", "hash_rows", "means", "sample_rows", "scan", "strided"]
 
-LANES, CHUNKS = (
-    8,
-    4,
-)  # points stand in groups of four chunks of eight columns: see `place_in_point` in `device.hpp`
+# Points are stored in groups of four chunks of eight columns: see `place_in_point` in `device.hpp`.
+LANES, CHUNKS = 8, 4
 PIECE_ROWS = 2**26  # rows at a time
-ROW_BYTES = 24  # that are kept for each of them
-COPIED_BYTES = 2**30  # at a time, where rows are scaled first
-RUN_ROWS = 256  # rows that a thread adds up, one column of them
-SQUARE_ROWS = 64  # rows whose squared distances a thread adds up
-MANY_HELD_BYTES, MOST_HELD_BYTES = 256, 384  # of a wide row, by each of eight threads
+ROW_BYTES = 24  # kept for each row
+COPIED_BYTES = 2**30  # of rows at a time, if they are scaled first
+RUN_ROWS = 256  # rows of which a thread adds up one column
+SQUARE_ROWS = 64  # rows of which a thread adds up the squared distances
+MANY_HELD_BYTES, MOST_HELD_BYTES = 256, 384  # of a wide row, held by each of eight threads
 TILE_THREADS = 1024
 MOST_TILE_ROWS = 2**16
-ROWS_PER_BIN = 16  # wanted in a tile, where it can have so many
-HELD_BYTES = 256  # of a row, by one thread, at most; the headers know these two as well
-HELD_BY_MANY_BYTES = 80  # by each of the 1024 threads of a block
-_NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # of the host: they stay on the card
-MOST_MULTIPLIED = 2048  # signatures, of which rows have rough products with all
-FEWEST_MULTIPLIED = 2**12  # rows
-PRODUCT_BYTES = 2**30  # at a time
-NARROW = 32  # columns: as many as fit into one group, and their centres into the fast memory
+ROWS_PER_BIN = 16  # wanted in a tile, if it is large enough
+HELD_BYTES = 256  # of a row, held by one thread, at most; the headers repeat this number and the next
+HELD_BY_MANY_BYTES = 80  # held by each of the 1024 threads of a block
+_NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # for the host: the sums stay on the card
+MOST_MULTIPLIED = 2048  # signatures up to which rough products with all of them pay off
+FEWEST_MULTIPLIED = 2**12  # rows from which they do
+PRODUCT_BYTES = 2**30  # of products at a time
+NARROW = 32  # columns: one group holds them, and the fast memory their centres
 
 
 def scan(
@@ -60,7 +58,7 @@ def scan(
     found : FoundOut
         Its arrays are on the card.
     taken : callable, optional
-        Takes some rows and the number of the first; returns them as they are to be routed.
+        Takes some rows and the number of the first; returns them ready to be routed.
     """
     job = _Scan(card, tree, centres, sums)
     bad = job.all_pieces(X, weights, found, taken)
@@ -156,14 +154,14 @@ class _Scan:
             if self._can_multiply(X):
                 self._find_by_products(X, bad, ids, squares, found, leaves)
             else:
-                # Rows that start at one centre read the same candidates: side by side, they find them in fast memory.
+                # Rows that start at the same centre read the same candidates: if sorted, from fast memory.
                 order = self._sorted(leaves) if self.width > NARROW and self._can_sort else None
                 self._find(X, bad, ids, squares, found, order=order, leaves=leaves)
         if self.sums is not None:
             self._add_up(X, weights, ids, squares)
 
     def bring_sums(self) -> None:
-        """Add what was added up to the sums of the host."""
+        """Add the sums on the card to those of the host."""
         if self.sums is not None:
             np.add(self.sums.counts, self.card.asnumpy(self.counts).astype(np.int64), out=self.sums.counts)
             np.add(self.sums.totals, self.card.fetched(self.totals), out=self.sums.totals)
@@ -223,7 +221,7 @@ class _Scan:
 
     @property
     def _rough(self) -> RoughCentres:
-        """The centres as rough products need them."""
+        """The centres in the form that rough products need."""
         rough: RoughCentres = self.card.kept(self.host_centres, "rough", self._make_rough)
         return rough
 
@@ -250,7 +248,7 @@ class _Scan:
     def _find_by_products(
         self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any
     ) -> None:
-        """Find the signature of each row, taking distances only where rough products leave a doubt."""
+        """Find the signature of each row, computing distances only where rough products leave a doubt."""
         each = self.signatures * self.dtype.itemsize
         step = max(1, self.card.room_for(min(PRODUCT_BYTES, len(X) * each)) // each)
         products = self.card.xp.empty((min(step, len(X)), self.signatures), self.dtype)
@@ -265,7 +263,7 @@ class _Scan:
             )  # fmt: skip
 
     def _add_up(self, X: Any, weights: NDArray[np.float64] | None, ids: Any, squares: Any) -> None:
-        # Rows that weigh 1 each are counted as they are sorted, and their squares are one column more.
+        # Rows that weigh 1 each are counted while they are sorted, and their squares are one more column.
         alike = weights is None and self._can_sort
         order = self._sorted(ids, count=alike) if self._can_sort else self._unsorted(ids)
         columns = self.width + alike
@@ -315,14 +313,14 @@ class _Scan:
         self.card.launch(kernel, self.dtype, self.width, job, blocks, threads)
 
     def _plain_points(self, points: NDArray[Any]) -> _Points:
-        """Return points with their columns in order, at steps of an odd number of sixteen bytes."""
+        """Return points with their columns in order; the step between points is an odd multiple of sixteen bytes."""
         parts = 16 // points.itemsize
         step = (-(-self.width // parts) | 1) * parts
         data = self.card.kept(points, "plain", lambda host: self._padded(host, step))
         return _Points(data, step)
 
     def _points(self, points: NDArray[Any]) -> _Points:
-        """Return points in groups of four chunks of eight columns, in each group lane by lane."""
+        """Return points in groups of four chunks of eight columns, each group lane by lane."""
         groups = -(-self.width // (LANES * CHUNKS))
         step = groups * LANES * CHUNKS
 
@@ -335,7 +333,7 @@ class _Scan:
 
     def _padded(self, points: NDArray[Any], step: int) -> Any:
         """Return points on the card with zeros behind their columns; at least one point, for a tree without nodes."""
-        bits = f"u{points.itemsize}"  # only moved about: what is next to zero must stay what it is
+        bits = f"u{points.itemsize}"  # only moved, never computed with: tiny numbers stay as they are
         padded = self.card.xp.zeros((max(len(points), 1), step), bits)
         padded[: len(points), : self.width] = self.card.array(points).view(bits)
         return padded
@@ -348,13 +346,13 @@ class _Scan:
 
 
 def strided(X: Any) -> tuple[Any, int, int, int]:
-    """Return a matrix as the kernels take it: where it is, its steps in elements, its width."""
+    """Return a matrix as the kernels take it: its address, its steps in elements, its width."""
     row_step, column_step = (step // X.itemsize for step in X.strides)
     return X, row_step, column_step, X.shape[1]
 
 
 def _in_fours(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return lists of a whole number of fours: with each one's first entry again behind the last."""
+    """Return lists whose length is a multiple of four, filled up with each list's first entry."""
     missing = -lists.shape[1] % CHUNKS
     return np.concatenate([lists, np.repeat(lists[:, :1], missing, axis=1)], axis=1)
 

@@ -1,4 +1,4 @@
-// Rows are added up: put in the order of their ids first, so that sums of one id are taken together.
+// Adds rows up: first puts them in the order of their ids, so rows with the same id are added together.
 #pragma once
 #include "blocks.hpp"
 
@@ -12,8 +12,8 @@ struct SortJob {
     Index rows, tile;    // a tile has at most 2^16 rows
     Index bins;          // ids are below
     Entry* order;        // OUT (rows): rows of each tile, by id
-    Hash* counts;        // OUT (bins) or null: rows of each id, added to
-    double* weights;     // OUT (2, bins, columns): the same as sums on the grids of weights, added to
+    Hash* counts;        // OUT (bins) or null: the number of rows of each id is added to it
+    double* weights;     // OUT (2, bins, columns): the same, added as sums on the grids of weights
     const double* magic; // IN (2, columns): of these grids
     Index columns;       // from id to id, and from the coarse grid's number to the fine one's
 };
@@ -27,9 +27,8 @@ DC2_FUNCTION void count_rows(const SortJob& job, Index id, int count) {
     if (rest != 0) add_to(weight + job.bins * job.columns, count * rest);
 }
 
-// One block to a tile of rows: puts them in the order of their ids. Which of equal ids comes first is left to chance,
-// so only sums that are exact may follow. `bins`, `sums` and `places`: shared memory for job.bins, 2 * threads and
-// job.tile numbers.
+// One block per tile of rows: puts them in the order of their ids. Chance decides which of equal ids comes first, so
+// only exact sums may follow. `bins`, `sums` and `places`: shared memory for job.bins, 2 * threads and job.tile numbers.
 DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, int* sums, unsigned short* places) {
     const Index first = block.number * job.tile;
     const int threads = block.threads, bins_of_all = int(job.bins), share = (bins_of_all + threads - 1) / threads;
@@ -77,7 +76,7 @@ DC2_FUNCTION void sort_tile(const SortJob& job, const Block& block, int* bins, i
             places[add_and_return_before(bins + ids[row], 1)] = (unsigned short)row;
     }
     DC2_BARRIER();
-    DC2_THREADS(block, t) {  // what lies together is written together
+    DC2_THREADS(block, t) {  // neighbours are written together
         DC2_UNROLL(4)
         for (int place = t; place < rows; place += threads) {
             const int row = places[place];
@@ -100,10 +99,10 @@ struct SumJob {
     Hash* counts;            // OUT (signatures), added to
     double* totals;          // OUT (2, signatures, width + 2), added to
     Index signatures;
-    Index columns;           // that `add_up` adds: all, or all and the squares as one more
+    Index columns;           // how many `add_up` adds: all, or all and the squares as one more
 };
 
-// What is added up: a column of a row, or its squared distance, which stands behind the last column.
+// What is added up: a column of a row, or its squared distance, which follows the last column.
 template <class T>
 DC2_FUNCTION double addend(const SumJob<T>& job, Index row, int column) {
     if (column == width_of(job.X)) return job.squares[row];
@@ -140,12 +139,12 @@ DC2_FUNCTION void add_in_turn(const SumJob<T>& job, const Entry* order, int coun
     add_to_totals(job, order[0].id, column, coarse_sum, fine_sum);
 }
 
-// How many steps of its grid a number is: the sum with the grid's magic number has that in its last bits. Whole numbers
-// are added faster than rounded ones.
+// A number in whole steps of its grid, read from the last bits of its sum with the grid's magic number. Adding whole
+// numbers is faster than rounding and adding.
 struct Steps {
     const double magic;
     Hash sum;
-    unsigned wild;  // bits that only numbers too large for this have
+    unsigned wild;  // bits set only in numbers too large for this
     DC2_FUNCTION explicit Steps(double magic_of_grid) : magic(magic_of_grid), sum(0), wild(0) {}
     DC2_FUNCTION void add(double with_magic) {
         const Hash bits = bits_of(with_magic);
@@ -162,10 +161,10 @@ struct Steps {
     }
 };
 
-// Sums of one column over a run of rows: exact, so that it does not matter who adds first.
+// Sums of one column over a run of rows; they are exact, so it does not matter which thread adds first.
 template <class T>
 DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
-    constexpr int kAtOnce = 8;  // rows that are read before the first is added
+    constexpr int kAtOnce = 8;  // rows read before the first is added
     const int width = width_of(job.X);
     const Entry* const order = job.order + run * job.run;
     const Index left = job.rows - run * job.run;
@@ -206,7 +205,7 @@ DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
     }
 }
 
-// Thirty-two threads have as many columns, or as many as there are: what they read lies together.
+// Thirty-two threads take as many neighbouring columns, or as many as there are: what they read lies together.
 template <class T>
 DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
     const Index columns = job.columns, runs = (job.rows + job.run - 1) / job.run;
@@ -216,7 +215,7 @@ DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
     }
 }
 
-// Squared distances, weights and numbers of rows over a run of rows.
+// Sums of squared distances and weights, and the number of rows, over a run of rows.
 template <class T>
 DC2_FUNCTION void add_squares_of(const SumJob<T>& job, Index begin, Index end) {
     const Index width = width_of(job.X), columns = width + 2;
@@ -243,7 +242,7 @@ DC2_FUNCTION void add_squares_of(const SumJob<T>& job, Index begin, Index end) {
     }
 }
 
-// One thread to a run of rows.
+// One thread per run of rows.
 template <class T>
 DC2_FUNCTION void add_squares(const SumJob<T>& job, const Block& block) {
     constexpr Index kRun = 64;
@@ -262,7 +261,7 @@ struct MeansJob {
     const T* centres;        // IN (signatures, width)
     Index signatures, width;
     T* means;                // OUT (signatures, width)
-    Hash* bad;               // OUT (1): sums that are not finite, added to it
+    Hash* bad;               // OUT (1): the number of sums that are not finite is added to it
 };
 
 // The mean of each signature's rows; one without rows keeps its centre.

@@ -68,6 +68,7 @@ class CudaEngine:
         *,
         stage: str,
         merge: Callable[[Sequence[R]], R] | None = None,
+        result_bytes: int = 0,
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every block of the source, in block order.
 
@@ -80,6 +81,7 @@ class CudaEngine:
         stage : str
             Name of the stage, for the progress callback.
         merge : callable, optional
+        result_bytes : int, default=0
             Not needed here.
         """
         results: Iterator[tuple[int, R]]

@@ -50,6 +50,7 @@ class DaskEngine:
         *,
         stage: str,
         merge: Callable[[Sequence[R]], R] | None = None,
+        result_bytes: int = 0,
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every chunk, in order; with `merge`, for groups of chunks.
 

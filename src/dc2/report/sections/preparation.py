@@ -44,7 +44,7 @@ def section(facts: Facts) -> Section | None:
         ),
     )
     lead = (
-        f"The table was not all numbers without blanks, so it was prepared: {len(used)} of {len(decisions)} columns "
-        "are used. A sample of the rows decided how; use a TablePreparer to decide otherwise."
+        f"The table was prepared: {len(used)} of {len(decisions)} columns are used. A sample of the rows decided how; "
+        "use a TablePreparer to decide otherwise."
     )
     return Section("What was done with the columns", lead, body)

@@ -1,4 +1,4 @@
-"""File formats, each in a file of its own; a new one is listed here and nowhere else."""
+"""File formats, one per file; a new one is listed here and nowhere else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(path: str, csv: CsvOptions | None = None) -> Format | None:
-    """Return the format that the suffix of a path names, or None.
+    """Return the format that belongs to the suffix of a path, or None.
 
     Examples
     --------

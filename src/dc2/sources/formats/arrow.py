@@ -36,12 +36,12 @@ class Arrow:
             reader = ipc.open_file(handle, options=ipc.IpcReadOptions(included_fields=wanted))
             for index in range(reader.num_record_batches) if units is None else units:
                 batch = reader.get_batch(index)
-                # Arrow trusts what it reads; offsets that a damaged file got wrong point anywhere in memory.
+                # Arrow trusts what it reads; wrong offsets in a damaged file may point anywhere in memory.
                 batch.validate(full=True)
                 yield plain_table(arrow.Table.from_batches([batch]))
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
-        """Put record batches together, taken to be of equal size."""
+        """Group record batches, assuming that all have the same size."""
         with file.open_file() as handle:
             batches = import_pyarrow("ipc").open_file(handle).num_record_batches
             most = max(1, batches * size // max(1, handle.size()))

@@ -17,14 +17,14 @@ BLOCK_BYTES = 2**22
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How text files are to be read where they are not as most are.
+    """How to read text files that differ from the usual.
 
     Attributes
     ----------
     delimiter : str or None
-        The sign between columns. By default a comma, and in .tsv files a tab.
+        The character between columns. By default a comma, and in .tsv files a tab.
     header : bool
-        Whether the first line holds the names of the columns; else they are called x0, x1, ...
+        Whether the first line holds the names of the columns; if not, they are called x0, x1, ...
     encoding : str
         How letters are written, by any of Python's names: ``"latin-1"``, ``"cp1252"``, ``"utf-16"``, ...
 
@@ -52,7 +52,7 @@ class CsvOptions:
 
 @dataclass(frozen=True)
 class Csv:
-    """Named columns without types: all numbers are taken as float64, and what only travels as text.
+    """Named columns without types: all numbers are read as float64, and columns that only travel as text.
 
     The whole file is one unit.
     """
@@ -101,7 +101,7 @@ class Csv:
                 yield table.from_batches([batch]).rename_columns([field.name for field in fields])
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
-        """Give the file as one part: where a line begins is known only to who reads all before it."""
+        """Give the file as one part: to know where a line begins one must read all before it."""
         yield range(1), None
 
     def _telling_encoding(self, file: FoundFile) -> Any:
@@ -112,7 +112,7 @@ class Csv:
         names = [self._inside(field.name) for field in fields]
         return csv.open_csv(
             file.open_stream(),
-            # Without threads, which gain nothing here, errors name their line.
+            # Without threads, which would gain nothing here, errors name their line.
             read_options=csv.ReadOptions(
                 use_threads=False,
                 block_size=BLOCK_BYTES,
@@ -132,7 +132,7 @@ class Csv:
         return self.options.delimiter or self.separator
 
     def _outside(self, name: str) -> str:
-        """Return our name of a column: Arrow calls those without one f0, f1, ..."""
+        """Return our name of a column: Arrow calls unnamed ones f0, f1, ..."""
         return name if self.options.header else f"x{name[1:]}"
 
     def _inside(self, name: str) -> str:
@@ -158,7 +158,7 @@ class Csv:
         )
 
     def _check_separator(self, only: str, path: str) -> None:
-        """Raise where the only value of a line holds a sign that others separate columns by."""
+        """Raise if the only value of a line contains another common separator."""
         other = next((sign for sign in ",;\t|" if sign in only), None)
         if other is not None:
             raise SourceError(

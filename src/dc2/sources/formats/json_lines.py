@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, its keys being the columns."""
+"""JSON lines: one object per line, whose keys are the columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BLOCK_BYTES = 2**22
 
 @dataclass(frozen=True)
 class JsonLines:
-    """Named columns whose types show in the values. The whole file is one unit."""
+    """Named columns, with types inferred from the values. The whole file is one unit."""
 
     name: str = "jsonl"
     named_columns: bool = True
 
     def describe(self, file: FoundFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
-        """Infer the columns from the first lines; numbers are taken as float64, since later ones may be."""
+        """Infer the columns from the first lines; numbers are read as float64, since later ones may need it."""
         arrow = import_pyarrow()
         with telling_encoding(file, can_be_given=False):
             schema = _parsed(next(_blocks(file), b"")).schema
@@ -64,7 +64,7 @@ def _parsed(text: bytes, **options: Any) -> Any:
     text.decode()  # Arrow does not look whether it can be
     return json.read_json(
         io.BytesIO(text),
-        # Arrow cuts text into blocks of its own, and a line must fit into one of them.
+        # Arrow cuts text into its own blocks, and a line must fit into one of them.
         read_options=json.ReadOptions(use_threads=False, block_size=max(BLOCK_BYTES, len(text))),
         parse_options=json.ParseOptions(**options),
     )

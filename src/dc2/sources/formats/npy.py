@@ -35,7 +35,7 @@ class Npy:
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
     ) -> Iterator[Any]:
-        """Yield arrays of at most so many rows."""
+        """Yield arrays of at most this many rows."""
         mapped = _mapped(file)
         units = range(len(mapped)) if units is None else units
         with open(file.path, "rb") as handle:
@@ -43,7 +43,7 @@ class Npy:
                 yield _rows(handle, file, mapped, start, min(start + rows, units.stop))
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
-        """Cut after so many rows as make `size` bytes."""
+        """Cut into parts of about `size` bytes."""
         mapped = _mapped(file)
         most = max(1, size // max(1, mapped.dtype.itemsize * mapped.shape[1]))
         for start in range(0, len(mapped), most):
@@ -52,9 +52,9 @@ class Npy:
 
 
 def _mapped(file: FoundFile) -> np.memmap[Any, Any]:
-    """Map a file, to learn what its header says. The values are not read by the map.
+    """Map a file to read its header; values are read in another way.
 
-    If a file shrinks while it is read, to touch a map of it ends the process; a read that falls short is an error.
+    If a file shrinks while it is in use, reading a map of it kills the process; an ordinary read only raises an error.
     """
     if not file.is_local:
         raise SourceError(f"{file.path!r}: .npy files must be local; use Parquet.")

@@ -29,10 +29,10 @@ class Parquet:
     def read(
         self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
     ) -> Iterator[Any]:
-        """Yield tables of at most so many rows."""
+        """Yield tables of at most this many rows."""
         table = import_pyarrow().Table
         with file.open_file() as handle:
-            # Through a small buffer, one row group at a time: else whole row groups, or the file, stay in memory.
+            # Through a small buffer, one row group at a time; otherwise row groups, or the whole file, stay in memory.
             parquet = import_pyarrow("parquet").ParquetFile(
                 handle, buffer_size=READ_BUFFER_BYTES, pre_buffer=False
             )
@@ -42,7 +42,7 @@ class Parquet:
                     yield table.from_batches([batch])
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
-        """Put row groups together until they make a part."""
+        """Group row groups into parts."""
         with file.open_file() as handle:
             metadata = import_pyarrow("parquet").ParquetFile(handle).metadata
         first = rows = filled = 0
