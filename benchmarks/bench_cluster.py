@@ -117,16 +117,12 @@ def main() -> None:
         f"{whole:.2f} s (`{imports[2]}` {rival:.2f} s)",
         whole <= 1.5,
     )
-    first, warm = min(
-        (in_new_process(first_and_warm_fit) for _ in range(3)), key=lambda pair: pair[0] - pair[1]
-    )
+    first, warm = min((in_new_process(first_and_warm_fit) for _ in range(3)), key=lambda pair: pair[0] - pair[1])
     report.goal(
         "first fit in a new process beyond a warm one", "<= 0.3 s",
         f"{first - warm:.2f} s ({first:.2f} s, {warm:.2f} s)", first - warm <= 0.3,
     )  # fmt: skip
-    report.say(
-        "The first fit is of 50,000 x 18, k = 3. Importing a clusterer imports scikit-learn, and that pandas."
-    )
+    report.say("The first fit is of 50,000 x 18, k = 3. Importing a clusterer imports scikit-learn, and that pandas.")
     report.write()
 
 

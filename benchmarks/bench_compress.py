@@ -123,9 +123,7 @@ def main() -> None:
 
     X = make_rank(n)
     rows, reached = against_memory(X, f"{n:,} x 18", runs)
-    report.goal(
-        f"compress {n:,} x 18 to {N_SIGNATURES}", "<= 4 x `X.sum(axis=0)`", ratio(reached), reached <= 4
-    )
+    report.goal(f"compress {n:,} x 18 to {N_SIGNATURES}", "<= 4 x `X.sum(axis=0)`", ratio(reached), reached <= 4)
     to_plain = float(rows[2][-1].rstrip("x"))
     report.goal("the same, moonshot", "<= 5 x `X.ravel().sum()`", ratio(to_plain), to_plain <= 5)
     rows += against_memory(make_rank(n_wide, rank=16, n_features=768), f"{n_wide:,} x 768", min(runs, 3))[0]

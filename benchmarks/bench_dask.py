@@ -38,9 +38,7 @@ def cluster() -> Iterator[Client]:
     }
     with (
         dask.config.set(settings),
-        LocalCluster(
-            N_WORKERS, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as local,
+        LocalCluster(N_WORKERS, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL) as local,
         Client(local) as client,
     ):
         yield client
@@ -95,10 +93,7 @@ def task_seconds(runs: int) -> float:
     """Return the cost of a task: a thousand chunks that workers hold, with next to nothing to do."""
     tiny = held(da.ones((1_000, 4), chunks=(1, 4), dtype=np.float32))
     source = as_source(tiny)
-    return (
-        best_of(lambda: list(DaskEngine().map(n_rows_of, source, stage="task", merge=sum)), runs).seconds
-        / 1_000
-    )
+    return best_of(lambda: list(DaskEngine().map(n_rows_of, source, stage="task", merge=sum)), runs).seconds / 1_000
 
 
 def n_rows_of(block: Block) -> int:
@@ -183,9 +178,7 @@ def traffic_section(report: Report, traffic: list[tuple[int, int, str, int, int]
     report.goal("traffic for 8 x the rows", "<= 1.2 x", ratio(many / few), many <= 1.2 * few)
 
 
-def estimate_section(
-    report: Report, n_rows: int, seconds: dict[str, dict[str, float]], per_task: float
-) -> None:
+def estimate_section(report: Report, n_rows: int, seconds: dict[str, dict[str, float]], per_task: float) -> None:
     """Estimate what 10^9 rows on 100 workers would take, from these measurements."""
     whole, part = seconds["Dask, rows from a file"], seconds["Dask, an eighth of the file"]
     two_passes = [taken["divide"] + taken["compress"] for taken in (part, whole)]

@@ -119,9 +119,7 @@ def whole_fit(X: cp.ndarray, name: str) -> list[list[str]]:
     seconds = time.perf_counter() - start
     rows = [[name, "`DC2Clustering.fit`, number of clusters not given", milliseconds(seconds)]]
     spent = clusterer._record.stage_seconds
-    rows += [
-        [name, f"of which {stage}", milliseconds(spent[stage])] for stage in ("divide", "compress", "conquer")
-    ]
+    rows += [[name, f"of which {stage}", milliseconds(spent[stage])] for stage in ("divide", "compress", "conquer")]
     print(rows, flush=True)
     return rows
 

@@ -44,9 +44,7 @@ def pivoted_cholesky(problem: Problem, count: int) -> np.ndarray:
     left = np.ones(len(X))
     pivots: list[int] = []
     while len(pivots) < count:
-        drawn = rng.choice(
-            len(X), min(PIVOTS_AT_ONCE, count - len(pivots)), p=left / left.sum(), replace=False
-        )
+        drawn = rng.choice(len(X), min(PIVOTS_AT_ONCE, count - len(pivots)), p=left / left.sum(), replace=False)
         done = len(pivots)
         columns = rbf_kernel(X, X[drawn], gamma=problem.gamma) - factor[:, :done] @ factor[drawn, :done].T
         root, _ = inverse_root(columns[drawn].astype(np.float64) + 1e-9 * np.eye(len(drawn)))
@@ -149,9 +147,7 @@ def main() -> None:
     by = machine()
     counts = [50, 200] if options.quick else [50, 100, 200, 500, 1000, 2000]
     n_rows, n_test, n_exact = (5_000, 2_000, 2_000) if options.quick else (20_000, 5_000, 5_000)
-    text = [
-        f"At most {n_rows:,} training and {n_test:,} test rows; change in prediction on {n_exact:,} training rows."
-    ]
+    text = [f"At most {n_rows:,} training and {n_test:,} test rows; change in prediction on {n_exact:,} training rows."]
     head = [
         "landmarks",
         "count",
@@ -167,9 +163,7 @@ def main() -> None:
         ]
         if options.write:  # after each set: a run that is cut short keeps what it has measured
             write_page("landmarks", TITLE, text, by, " --write")
-    sizes, cost_counts = (
-        ([5_000, 10_000], [200]) if options.quick else ([20_000, 60_000, 200_000], [500, 1000])
-    )
+    sizes, cost_counts = ([5_000, 10_000], [200]) if options.quick else ([20_000, 60_000, 200_000], [500, 1000])
     text.append(cost_by_rows(sizes, cost_counts))
     if options.write:
         write_page("landmarks", TITLE, text, by, " --write")

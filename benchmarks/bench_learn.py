@@ -87,9 +87,7 @@ def draw(found: list[tuple[Problem, dict[str, Any]]], counts: list[int], most_fu
     figure, axes = plt.subplots(1, len(found), figsize=(4.0 * len(found), 3.4), layout="constrained")
     for axis, (problem, curves) in zip(np.atleast_1d(axes), found, strict=True):
         axis.loglog(counts, curves["random rows"], "s--", color=BLUE, ms=4, label="as many random rows")
-        axis.loglog(
-            counts, curves["signatures"], "o-", color=ORANGE, ms=4, label=f"DC2 on {len(problem.X):,} rows"
-        )
+        axis.loglog(counts, curves["signatures"], "o-", color=ORANGE, ms=4, label=f"DC2 on {len(problem.X):,} rows")
         axis.loglog(
             counts,
             curves["gentler"],

@@ -71,9 +71,7 @@ DATA: dict[str, Callable[[], Rows]] = {
     "two moons, 49,000 rows, and 1000 anywhere in a box around them": moons,
     "40 clusters of directions in 128 columns, 95,000 rows, and 5000 random directions": directions,
     "three blobs of unequal density, 50,000 rows, and 1000 anywhere": blobs,
-    "the wine table, and one row for every twenty drawn anew, column by column": lambda: standard_table(
-        load_wine
-    ),
+    "the wine table, and one row for every twenty drawn anew, column by column": lambda: standard_table(load_wine),
     "the breast cancer table, likewise": lambda: standard_table(load_breast_cancer),
 }
 

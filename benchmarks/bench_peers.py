@@ -168,9 +168,7 @@ def main() -> None:
         f"(1 is perfect, 0 is chance); {limits}. True number of clusters, all else as it comes."
     )
     shapes = compare("bananas", sizes)
-    report.table(
-        "Two bananas, 2 columns", ["method", *(f"{n:,} rows" for n in sizes)], rows_of(shapes, sizes)
-    )
+    report.table("Two bananas, 2 columns", ["method", *(f"{n:,} rows" for n in sizes)], rows_of(shapes, sizes))
     if not report.quick:
         draw(shapes, PLOT)
         report.say(f"![Time and memory against the number of rows, two bananas]({PLOT.name})")

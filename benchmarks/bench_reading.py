@@ -112,9 +112,7 @@ def main() -> None:
             ("two moons", make_moons(10 * n_nodes, noise=0.06, random_state=0)[0].astype(np.float32)),
         ):
             conquering, anew = stability_beside_conquering(n_nodes, X)
-            ratios.append(
-                [f"{n_nodes:,}", name, f"{conquering:.2f}", f"{anew:.2f}", f"{anew / conquering:.2f}"]
-            )
+            ratios.append([f"{n_nodes:,}", name, f"{conquering:.2f}", f"{anew:.2f}", f"{anew / conquering:.2f}"])
             print(ratios[-1], flush=True)
     text = [
         f"A model of {N_SIGNATURES:,} signatures ({N_ROWS:,} rows, 5 columns, 20 clusters, `noise=0.01`), whose file "

@@ -32,9 +32,7 @@ def small_fits(report: Report) -> None:
         rows.append([f"{n:,} x 5", f"{rival:.3f}", f"{told:.3f}", f"{found:.3f}"])
         for what, seconds, most in (("given", told, reach[0]), ("not given", found, reach[1])):
             report.goal(f"fit {n:,} x 5, k {what}", f"<= {most} s", f"{seconds:.3f} s", seconds <= most)
-    report.table(
-        "Few rows, seconds", ["rows", "KMeans(5, n_init=1)", "DC2Clustering(5)", "DC2Clustering()"], rows
-    )
+    report.table("Few rows, seconds", ["rows", "KMeans(5, n_init=1)", "DC2Clustering(5)", "DC2Clustering()"], rows)
 
 
 def large_fits(X: np.ndarray, report: Report) -> None:
@@ -44,9 +42,7 @@ def large_fits(X: np.ndarray, report: Report) -> None:
         rival = best_of(lambda k=k: KMeans(k, n_init=1, random_state=0).fit(X), 2)
         fit = best_of(lambda k=k: DC2Clustering(k, random_state=0).fit(X))
         times = rival.seconds / fit.seconds
-        report.goal(
-            f"fit {_shape(X)}, k = {k}, against K-means", f"1/{least}", f"1/{times:.1f}", times >= least
-        )
+        report.goal(f"fit {_shape(X)}, k = {k}, against K-means", f"1/{least}", f"1/{times:.1f}", times >= least)
         rows.append(
             [
                 str(k),
@@ -59,9 +55,7 @@ def large_fits(X: np.ndarray, report: Report) -> None:
     report.table(f"{_shape(X)}, seconds", ["k", "KMeans(n_init=1)", "DC2Clustering", *stages], rows)
     few = _seconds(lambda: DC2Clustering(2, n_signatures=1000, random_state=0).fit(X), 3)
     auto = _seconds(lambda: DC2Clustering(2, random_state=0).fit(X), 3)
-    report.goal(
-        "the same with automatic signatures, against 1000", "<= 1.5x", ratio(auto / few), auto <= 1.5 * few
-    )
+    report.goal("the same with automatic signatures, against 1000", "<= 1.5x", ratio(auto / few), auto <= 1.5 * few)
 
 
 def compressing(X: np.ndarray, report: Report) -> None:
@@ -111,16 +105,12 @@ def conquering(report: Report) -> None:
         anew = _seconds(lambda fit=fit: copy.deepcopy(fit).recluster(n_clusters=7), 2)
         anew -= _seconds(lambda fit=fit: copy.deepcopy(fit), 2)
         rows.append([f"{m:,}", f"{seconds:.3f}", f"{anew:.3f}", f"{anew / seconds:.2f}"])
-        report.goal(
-            f"conquer {m:,} signatures, k not given", f"<= {most} s", f"{seconds:.3f} s", seconds <= most
-        )
+        report.goal(f"conquer {m:,} signatures, k not given", f"<= {most} s", f"{seconds:.3f} s", seconds <= most)
         report.goal(
             f"recluster(n_clusters=7) of {m:,} signatures, against conquer", "<= 0.1x", ratio(anew / seconds),
             anew <= seconds / 10,
         )  # fmt: skip
-    report.table(
-        "Conquering, seconds", ["signatures", "conquer", "recluster(n_clusters=7)", "against conquer"], rows
-    )
+    report.table("Conquering, seconds", ["signatures", "conquer", "recluster(n_clusters=7)", "against conquer"], rows)
 
 
 def images(report: Report) -> None:

@@ -116,9 +116,7 @@ def main() -> None:
         ],
         rows,
     )
-    report.say(
-        "Peak of memory: " + ", ".join(f"{n} M rows {megabytes(peak)}" for n, peak in peaks.items()) + "."
-    )
+    report.say("Peak of memory: " + ", ".join(f"{n} M rows {megabytes(peak)}" for n, peak in peaks.items()) + ".")
     for cold in (True, False):
         scan, fit_seconds = measured[counts[-1], cold]
         report.goal(

@@ -145,9 +145,7 @@ def measured(case: Case, name: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Tables of mixed columns.")
     parser.add_argument("--rows", type=int, default=300_000, help="rows of the customer table")
-    parser.add_argument(
-        "--sample", type=int, default=20_000, help="rows of public tables, and for k-prototypes"
-    )
+    parser.add_argument("--sample", type=int, default=20_000, help="rows of public tables, and for k-prototypes")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
     whole = Case("customers", *customers(wanted.rows))

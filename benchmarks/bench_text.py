@@ -56,9 +56,7 @@ def fit(n_rows: int, components: int | None) -> tuple[float, float, int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Sparse counts of words.")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000], help="numbers of texts")
-    parser.add_argument(
-        "--svd-up-to", type=int, default=300_000, help="most texts for which TruncatedSVD is tried"
-    )
+    parser.add_argument("--svd-up-to", type=int, default=300_000, help="most texts for which TruncatedSVD is tried")
     wanted = parser.parse_args()
     about = machine()
     lines = []

@@ -33,12 +33,8 @@ def main() -> None:
         if threads == 16:
             faster = alone / fit.seconds
             report.goal("16 threads against one", f"{LEAST}x", ratio(faster), faster >= LEAST)
-    report.say(
-        f"`DC2Clustering(2)` on {len(X):,} x {X.shape[1]} rows near a four-dimensional plane, in memory."
-    )
-    report.table(
-        "Fit by threads", ["threads", "seconds", "divide", "compress", "conquer", "against one"], rows
-    )
+    report.say(f"`DC2Clustering(2)` on {len(X):,} x {X.shape[1]} rows near a four-dimensional plane, in memory.")
+    report.table("Fit by threads", ["threads", "seconds", "divide", "compress", "conquer", "against one"], rows)
     report.write()
 
 

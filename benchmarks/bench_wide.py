@@ -66,11 +66,7 @@ def main() -> None:
     lines = []
     for kind in kinds:
         times = [best[job, kind] / best[job, "C order"] for job in JOBS]
-        told = [
-            part
-            for job, one in zip(JOBS, times, strict=True)
-            for part in (f"{best[job, kind]:.2f}", ratio(one))
-        ]
+        told = [part for job, one in zip(JOBS, times, strict=True) for part in (f"{best[job, kind]:.2f}", ratio(one))]
         lines.append([kind, *told, "yes" if max(times) <= MOST else "**no**"])
         print(*lines[-1], sep=" | ", flush=True)
     head = [

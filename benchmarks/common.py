@@ -144,9 +144,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def machine() -> str:
     """Describe the machine, what runs on it and how busy it is, in one paragraph."""
-    versions = ", ".join(
-        f"{package} {metadata.version(package)}" for package in ("numpy", "scikit-learn", "pyarrow")
-    )
+    versions = ", ".join(f"{package} {metadata.version(package)}" for package in ("numpy", "scikit-learn", "pyarrow"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
@@ -225,11 +223,7 @@ class Report:
     def _put(self, finished: bool) -> None:
         if self.quick:
             return
-        text = (
-            []
-            if finished
-            else ["**This run did not reach its end: what is missing below was not measured.**"]
-        )
+        text = [] if finished else ["**This run did not reach its end: what is missing below was not measured.**"]
         if self.goals:
             text.append(table(GOAL_HEAD, [goal.row() for goal in self.goals]))
         write_page(self.name, self._title, [*text, *self._parts], self._machine)

@@ -25,9 +25,7 @@ HEAD = LINE.replace(".3f", "").replace(".2f", "")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", help="only sets of one kind, such as shape")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most", type=int, default=20_000, help="leave out sets with more rows")
@@ -58,9 +56,7 @@ def main() -> None:
             outcomes[one.kind, half].append(run(one, X, labellings, arguments.seed))
     for (kind, half), rows in sorted(outcomes.items()):
         found, given, exact = (np.mean(column) for column in zip(*rows, strict=True))
-        print(
-            f"{kind:12} {half} {len(rows):3} sets: k not given {found:.3f}, exact {exact:.0%}; k given {given:.3f}"
-        )
+        print(f"{kind:12} {half} {len(rows):3} sets: k not given {found:.3f}, exact {exact:.0%}; k given {given:.3f}")
 
 
 def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) -> tuple[float, float, bool]:
@@ -90,9 +86,7 @@ def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) ->
 def scores(labels: NDArray[Any], truth: NDArray[Any]) -> tuple[float, float]:
     """Return ARI and NMI over rows that are not noise."""
     told = truth > 0
-    return adjusted_rand_score(truth[told], labels[told]), normalized_mutual_info_score(
-        truth[told], labels[told]
-    )
+    return adjusted_rand_score(truth[told], labels[told]), normalized_mutual_info_score(truth[told], labels[told])
 
 
 def nodes(one: Set, X: NDArray[Any]) -> tuple[TieGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:

@@ -68,9 +68,7 @@ def _table(path: Path) -> Labelled:
 def _shapes() -> Iterator[Set]:
     for n in (300, 1500):
         yield Set(f"moons {n}", "shape", lambda n=n: _counted(make_moons(n, noise=0.05, random_state=1)))
-        yield Set(
-            f"noisy moons {n}", "shape", lambda n=n: _counted(make_moons(n, noise=0.12, random_state=1))
-        )
+        yield Set(f"noisy moons {n}", "shape", lambda n=n: _counted(make_moons(n, noise=0.12, random_state=1)))
         circles = {"noise": 0.05, "factor": 0.5, "random_state": 1}
         yield Set(f"circles {n}", "shape", lambda n=n, circles=circles: _counted(make_circles(n, **circles)))
         wide = make_moons(n, noise=0.05, random_state=2)
@@ -80,9 +78,7 @@ def _shapes() -> Iterator[Set]:
     yield Set("rings + 8 columns", "shape", lambda: _widened(make_rings(3000, 0)))
     yield Set("spirals", "shape", lambda: _counted(make_spirals(2000, 1)))
     for width in (2, 10):
-        yield Set(
-            f"uneven blobs {width}", "shape", lambda width=width: _counted(make_uneven_blobs(3000, width, 0))
-        )
+        yield Set(f"uneven blobs {width}", "shape", lambda width=width: _counted(make_uneven_blobs(3000, width, 0)))
     yield Set("bananas compressed", "shape", lambda: _counted(make_bananas(100_000, 1)), 1000)
     spread = {"cluster_std": [1.0, 2.5, 0.5], "random_state": 170}
     yield Set("varied densities", "shape", lambda: _counted(make_blobs(1500, centers=3, **spread)))

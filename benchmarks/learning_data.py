@@ -47,14 +47,10 @@ def problems(most_rows: int, n_test: int) -> list[Problem]:
     if os.environ.get("DC2_DATA"):
         cover, digits = load_covertype(), load_mnist()
         order = np.random.default_rng(0).permutation(len(cover.data))
-        found.append(
-            _split("Cover Type", cover.data[order], cover.target[order], most_rows, n_test, 0.3, 1.0, 5)
-        )
+        found.append(_split("Cover Type", cover.data[order], cover.target[order], most_rows, n_test, 0.3, 1.0, 5))
         order = np.random.default_rng(0).permutation(60_000)
         order = np.concatenate([np.arange(60_000, 70_000), order])  # the test images are the test rows
-        found.append(
-            _split("MNIST", digits.data[order] / 255, digits.target[order], most_rows, n_test, 0.02, 0.1, 10)
-        )
+        found.append(_split("MNIST", digits.data[order] / 255, digits.target[order], most_rows, n_test, 0.02, 0.1, 10))
     else:
         print("DC2_DATA is not set: Cover Type and MNIST are left out.")
     X, y = make_friedman1(most_rows + n_test, noise=1.0, random_state=0)
@@ -62,9 +58,7 @@ def problems(most_rows: int, n_test: int) -> list[Problem]:
     return found
 
 
-def _split(
-    name: str, X: Any, y: Any, most_rows: int, n_test: int, gamma: float, alpha: float, classes: int
-) -> Problem:
+def _split(name: str, X: Any, y: Any, most_rows: int, n_test: int, gamma: float, alpha: float, classes: int) -> Problem:
     train, test = slice(n_test, n_test + most_rows), slice(0, n_test)
     return Problem(name, np.ascontiguousarray(X[train]), y[train], X[test], y[test], gamma, alpha, classes)
 

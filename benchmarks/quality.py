@@ -30,9 +30,7 @@ SEEDS = (0, 1, 2, 3, 4)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="only these sets")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), help="only sets of these kinds")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these methods")
@@ -40,9 +38,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure anew what is chosen")
     parser.add_argument("--tables-only", action="store_true", help="write the tables from what is there")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "quality.jsonl")
-    parser.add_argument(
-        "--output", type=Path, default=ROOT / "docs" / "measured", help="folder of the tables"
-    )
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "measured", help="folder of the tables")
     given = parser.parse_args()
     store = Store(given.results)
     if not given.tables_only:
@@ -64,9 +60,7 @@ def _known(name: str, known: Collection[str]) -> str:
     return name
 
 
-def run_case(
-    case: Case, seed: int, chosen: list[Method], store: Store, again: bool, about: dict[str, str]
-) -> None:
+def run_case(case: Case, seed: int, chosen: list[Method], store: Store, again: bool, about: dict[str, str]) -> None:
     """Run every method on one set that is not in the store yet."""
     chosen = [
         method

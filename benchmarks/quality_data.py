@@ -120,9 +120,7 @@ def _shapes() -> Iterator[Case]:
 
     shapes: dict[str, Make] = {
         "moons": lambda seed: sklearn_sets.make_moons(SMALL_ROWS, noise=0.08, random_state=seed),
-        "circles": lambda seed: sklearn_sets.make_circles(
-            SMALL_ROWS, noise=0.05, factor=0.5, random_state=seed
-        ),
+        "circles": lambda seed: sklearn_sets.make_circles(SMALL_ROWS, noise=0.05, factor=0.5, random_state=seed),
         "bananas 1M": lambda seed: make_bananas(1_000_000, seed),
         "rings 5M": lambda seed: make_rings(5_000_000, seed),
         "spirals 1M": lambda seed: make_spirals(1_000_000, seed),

@@ -89,9 +89,7 @@ def _ours() -> list[Method]:
         return ours
     return [
         Method("DC2Clustering, k given", fits(lambda X, k, seed: DC2Clustering(k, random_state=seed))),
-        Method(
-            "DC2Clustering", fits(lambda X, k, seed: DC2Clustering("auto", random_state=seed)), finds_k=True
-        ),
+        Method("DC2Clustering", fits(lambda X, k, seed: DC2Clustering("auto", random_state=seed)), finds_k=True),
         *ours,
     ]
 

@@ -86,15 +86,10 @@ def _by_set(
     """One row per method, one column per set and one for their mean; the best score is bold."""
     names = list(dict.fromkeys(part["set"]))
     values = pd.DataFrame(
-        {
-            name: {method: value(own) for method, own in of_set.groupby("method")}
-            for name, of_set in part.groupby("set")
-        }
+        {name: {method: value(own) for method, own in of_set.groupby("method")} for name, of_set in part.groupby("set")}
     )
     shares = {
-        (name, method): share(own)
-        for (name, method), own in part.groupby(["set", "method"])
-        if share is not None
+        (name, method): share(own) for (name, method), own in part.groupby(["set", "method"]) if share is not None
     }
     sizes = {name: f"{own['rows'].iloc[0]:,} × {own['columns'].iloc[0]}" for name, own in part.groupby("set")}
     rows = [["method", *(f"{name}<br>{sizes[name]}" for name in names), "mean"]]
@@ -118,9 +113,7 @@ def _clusters_where_none_are(part: pd.DataFrame) -> str:
         own = part[part["method"] == method].sort_values("seed")
         found = [" ".join(str(int(k)) for k in own[own["set"] == name]["k_found"]) for name in names]
         rows.append([method, *found, f"{int((own['k_found'] <= 1).sum())} of {len(own)}"])
-    return "Number of clusters found, by seed; methods that are told a number are left out.\n\n" + markdown(
-        rows
-    )
+    return "Number of clusters found, by seed; methods that are told a number are left out.\n\n" + markdown(rows)
 
 
 def _summary(best: pd.DataFrame) -> str:
@@ -195,9 +188,7 @@ def _plot(best: pd.DataFrame, path: Path) -> None:
             quality = float(own.groupby("set")["ari"].mean().mean())
             ours = str(method).startswith(OURS)
             axes.scatter(seconds, quality, color="#b3261e" if ours else "#4a5a6a", s=40 if ours else 28)
-            axes.annotate(
-                str(method), (seconds, quality), xytext=(5, 4), textcoords="offset points", fontsize=7
-            )
+            axes.annotate(str(method), (seconds, quality), xytext=(5, 4), textcoords="offset points", fontsize=7)
         axes.set(xscale="log", title=KINDS[kind], xlabel="seconds (geometric mean)", ylabel="mean ARI")
         axes.margins(x=0.25)
         axes.grid(alpha=0.3)

@@ -104,10 +104,7 @@ LINES = [
         "25 small sets: `DC2Clustering()` {}, HDBSCAN {}, Leiden {}; one cluster where there is one: {}, {}, {}",
         [
             *(summary(name, BATTERIES) for name in ("DC2Clustering", "HDBSCAN", "Leiden")),
-            *(
-                quality("Data without clusters", name, "one cluster")
-                for name in ("DC2Clustering", "HDBSCAN", "Leiden")
-            ),
+            *(quality("Data without clusters", name, "one cluster") for name in ("DC2Clustering", "HDBSCAN", "Leiden")),
         ],
     ),
     Line(

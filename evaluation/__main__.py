@@ -16,9 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m evaluation",
         description="Repeat the paper's evaluation and report on its claims.",
     )
-    parser.add_argument(
-        "output", nargs="?", help="folder of the results (results/paper, or results/paper-quick)"
-    )
+    parser.add_argument("output", nargs="?", help="folder of the results (results/paper, or results/paper-quick)")
     parser.add_argument("--quick", action="store_true", help="reduced rows and runs: a few minutes")
     parser.add_argument("--runs", type=int, help="seeds per experiment (5; the paper has 100)")
     parser.add_argument("--data-home", help="folder of UCI's files (else DC2_DATA, then the user's cache)")
@@ -33,9 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--minutes", type=float, help="end within so many minutes; the next call goes on. 0: only the reports"
     )
     parser.add_argument("--jobs", type=int, help="threads and processes (all cores)")
-    parser.add_argument(
-        "--docs", metavar="FILE", help="also write the report, with figures, to this Markdown file"
-    )
+    parser.add_argument("--docs", metavar="FILE", help="also write the report, with figures, to this Markdown file")
     given = parser.parse_args(arguments)
     report = run(
         given.output or ("results/paper-quick" if given.quick else "results/paper"),

@@ -54,9 +54,7 @@ def _model(variant: str, data: DataSet, seed: int, settings: Settings) -> Any:
     return paper_rpf(data, seed, settings, n_partitions=n_partitions, n_jobs=settings.n_jobs)
 
 
-def _search(
-    fitted: Fitted, data: DataSet, settings: Settings
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _search(fitted: Fitted, data: DataSet, settings: Settings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the results at the bandwidths that true labels select, and at all bandwidths."""
     with stopwatch() as watch:
         points = sweep_fit(fitted, data, settings)

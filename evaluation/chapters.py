@@ -32,10 +32,7 @@ _ON_SLOPES = (
 def data(store: Store) -> Chapter:
     """The data, their origin, and the score of one single cluster."""
     summary = Summary(store.table("accuracy").rows)
-    lines = [
-        {"data_set": name, "origin": pick(summary.rows, data_set=name)[0]["origin"]}
-        for name in summary.sets()
-    ]
+    lines = [{"data_set": name, "origin": pick(summary.rows, data_set=name)[0]["origin"]} for name in summary.sets()]
     columns = {
         "rows": cells.count("n_rows"),
         "columns": cells.count("n_features"),
@@ -214,8 +211,7 @@ def theorem(store: Store) -> Chapter:
         "largest loss at small σ, %": largest_loss,
     }
     lines = [
-        {"variant": variant, "data_set": name}
-        for variant, name in product(PERTURBATIONS, ("separated", "overlapping"))
+        {"variant": variant, "data_set": name} for variant, name in product(PERTURBATIONS, ("separated", "overlapping"))
     ]
     named = {"variant": "kernel, perturbed by", "data_set": "data"}
     parts = grid("Perturbed data", summary, lines, named, columns)

@@ -125,9 +125,7 @@ def ours(rows: list[Row]) -> Any:
             found = [summary.mean(column, data_set=name, variant=variant) for variant in VARIANTS]
             colour = COLOURS[number % len(COLOURS)]
             if any(value is not None for value in found):
-                axis.plot(
-                    range(len(VARIANTS)), found, "o-", color=colour, markersize=3, label=summary.title(name)
-                )
+                axis.plot(range(len(VARIANTS)), found, "o-", color=colour, markersize=3, label=summary.title(name))
         axis.set_xticks(range(len(VARIANTS)), list(VARIANTS), rotation=60, ha="right", fontsize="x-small")
         axis.set_ylabel(label)
     handles = axes[0].get_legend_handles_labels()

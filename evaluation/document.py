@@ -106,6 +106,4 @@ def _html(part: Part) -> Html:
         return paragraph(part)
     if isinstance(part, Picture):
         return figure(image(part.path.read_bytes(), part.caption, style="max-width:100%"), part.caption)
-    return join(
-        tag("h3", part.label), table(part.head, part.rows, label=part.label, text_columns=range(part.n_text))
-    )
+    return join(tag("h3", part.label), table(part.head, part.rows, label=part.label, text_columns=range(part.n_text)))

@@ -43,11 +43,7 @@ def bars(
     width = 0.8 / len(series)
     for number, name in enumerate(series):
         offset = (number - (len(series) - 1) / 2) * width
-        there = [
-            (place + offset, value)
-            for place, one in enumerate(sets)
-            if (value := height(one, name)) is not None
-        ]
+        there = [(place + offset, value) for place, one in enumerate(sets) if (value := height(one, name)) is not None]
         places, values = zip(*there, strict=True) if there else ((), ())
         axis.bar(places, values, width, label=name, color=COLOURS[number % len(COLOURS)])
     axis.set_xticks(range(len(sets)), [summary.title(name).replace(" (", "\n(") for name in sets])

@@ -125,26 +125,20 @@ def _by_set(store: Store, points: Callable[[Summary, str, list[float]], float | 
 
 def above_floor(store: Store) -> dict[str, float]:
     """Return how many points the best oracle stands above putting all rows into one cluster."""
-    return _by_set(
-        store, lambda summary, name, oracles: _less(max(oracles), summary.mean("floor", data_set=name))
-    )
+    return _by_set(store, lambda summary, name, oracles: _less(max(oracles), summary.mean("floor", data_set=name)))
 
 
 def gaps_to_kmeans(store: Store) -> dict[str, float]:
     """Return how many points K-means stands below the lowest oracle."""
     return _by_set(
         store,
-        lambda summary, name, oracles: _less(
-            min(oracles), summary.mean("accuracy", data_set=name, variant="K-means")
-        ),
+        lambda summary, name, oracles: _less(min(oracles), summary.mean("accuracy", data_set=name, variant="K-means")),
     )
 
 
 def spreads_of_rivals(store: Store) -> dict[str, float]:
     """Return how many points lie between the highest and the lowest oracle."""
-    return _by_set(
-        store, lambda summary, name, oracles: max(oracles) - min(oracles) if len(oracles) > 1 else None
-    )
+    return _by_set(store, lambda summary, name, oracles: max(oracles) - min(oracles) if len(oracles) > 1 else None)
 
 
 def _less(value: float, other: float | None) -> float | None:
@@ -197,8 +191,7 @@ def partition_times(column: str) -> Measure:
         summary, found = Summary(store.table("partitions").rows), {}
         for name in summary.sets():
             one, three = (
-                summary.median(column, data_set=name, variant=f"projection {n}", selection="no labels")
-                for n in (1, 3)
+                summary.median(column, data_set=name, variant=f"projection {n}", selection="no labels") for n in (1, 3)
             )
             if one and three:
                 found[summary.title(name)] = three / one

@@ -136,9 +136,7 @@ def similarity_of(model: Any) -> Similarity:
 
 def rpf_similarity(points: NDArray[Any], seed: int, settings: Settings) -> NDArray[np.float64]:
     """Return the rpf-kernel of points, with the paper's cuts and a fixed bandwidth."""
-    kernel = RPFKernel(
-        settings.n_trees, settings.forest_leaf_size, "median", FIXED_BANDWIDTH, random_state=seed
-    )
+    kernel = RPFKernel(settings.n_trees, settings.forest_leaf_size, "median", FIXED_BANDWIDTH, random_state=seed)
     matrix: NDArray[np.float64] = kernel.fit(points).similarity_
     return matrix
 

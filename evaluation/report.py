@@ -94,9 +94,7 @@ def _left_out(store: Store, settings: Settings) -> Chapter:
 def _load(store: Store) -> str:
     """Say how busy the machine was: rows hold how many processes wanted a core when their work began."""
     load = Summary(store.table("accuracy").rows).median("load")
-    return (
-        "its load was not measured" if load is None else f"median load {load:.1f}, of which about 1 is ours"
-    )
+    return "its load was not measured" if load is None else f"median load {load:.1f}, of which about 1 is ours"
 
 
 def _claims(store: Store) -> Chapter:

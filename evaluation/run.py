@@ -113,9 +113,7 @@ def run(
             continue
         fit_seconds, all_seconds = _expected(piece, data, store, settings, skip_longer is not None)
         if skip_longer is not None and fit_seconds > skip_longer:
-            tell(
-                f"[{done + 1}/{len(pending)}] {piece}: left out, one fit would take about {fit_seconds:.0f} s"
-            )
+            tell(f"[{done + 1}/{len(pending)}] {piece}: left out, one fit would take about {fit_seconds:.0f} s")
             continue
         if end is not None and time.monotonic() + all_seconds > end:
             tell(f"Time is up; {len(pending) - done} pieces are left for the next call.")
@@ -151,9 +149,7 @@ def _loader(settings: Settings, data_home: Folder | None, download: bool, tell: 
     return loaded
 
 
-def _expected(
-    piece: Piece, data: DataSet, store: Store, settings: Settings, is_limited: bool
-) -> tuple[float, float]:
+def _expected(piece: Piece, data: DataSet, store: Store, settings: Settings, is_limited: bool) -> tuple[float, float]:
     """Return the seconds that one fit, and the whole piece, will take; 0 if nothing is known yet."""
     fit_seconds = piece.seconds_of_others(store, "seconds") or 0.0
     if not fit_seconds and piece.is_slow and is_limited:

@@ -100,9 +100,7 @@ class DataSet:
         }
 
 
-def load(
-    name: str, settings: Settings, data_home: Folder | None = None, *, download: bool = False
-) -> DataSet:
+def load(name: str, settings: Settings, data_home: Folder | None = None, *, download: bool = False) -> DataSet:
     """Return a data set by name, cut to the rows that the settings allow.
 
     Genuine files are preferred. Without them, Poker Hand is regenerated and the sensor sets are simulated; other sets

@@ -77,8 +77,6 @@ class Summary:
         """Return the number of seeds."""
         return len({row["seed"] for row in pick(self.rows, **wanted)})
 
-    def _of(
-        self, average: Callable[[list[float]], float], column: str, wanted: dict[str, object]
-    ) -> float | None:
+    def _of(self, average: Callable[[list[float]], float], column: str, wanted: dict[str, object]) -> float | None:
         values = numbers(pick(self.rows, **wanted), column)
         return average(values) if values else None

@@ -65,13 +65,9 @@ def _compressed(X: FloatArray, seed: int) -> Iterator[tuple[int, FloatArray]]:
         n_signatures *= 2
 
 
-def _partition(
-    X: FloatArray, kernel: str, seed: int, settings: Settings
-) -> tuple[FloatArray, NDArray[np.int32]]:
+def _partition(X: FloatArray, kernel: str, seed: int, settings: Settings) -> tuple[FloatArray, NDArray[np.int32]]:
     """Return the normalized affinity, which is 1 minus the Laplacian, and the two sides of the cut."""
-    similarity = (
-        gaussian_similarity(X, GAUSSIAN_SIGMA) if kernel == "gaussian" else rpf_similarity(X, seed, settings)
-    )
+    similarity = gaussian_similarity(X, GAUSSIAN_SIGMA) if kernel == "gaussian" else rpf_similarity(X, seed, settings)
     sides = spectral_clustering(similarity, 2, assign="ncut", random_state=0).labels
     return normalized_affinity(similarity, np.ones(len(X))), sides
 

@@ -27,9 +27,7 @@ def main():
     linear = found(FastICA(2, random_state=0).fit_transform(X), causes.T)
     features = SignatureNystroem(gamma=0.1, n_components=200, random_state=0).fit_transform(X)
     kernel = found(FastICA(5, random_state=0, max_iter=1_000).fit_transform(features[:, :5]), causes.T)
-    print(
-        "correlation with the ring and the half: linear ICA", linear.round(2), "kernel ICA", kernel.round(2)
-    )
+    print("correlation with the ring and the half: linear ICA", linear.round(2), "kernel ICA", kernel.round(2))
     return linear, kernel
 
 

@@ -40,9 +40,7 @@ def main():
     labels, before, after = kernel_kmeans(K, similarity, start, n_clusters=2)
     accuracy = clustering_accuracy(y, labels[compressor.labels_])
     plain = clustering_accuracy(y, KMeans(2, n_init=1, random_state=0).fit_predict(X))
-    print(
-        f"scatter {before:.4f} -> {after:.4f}; accuracy: k-means {plain:.3f}, kernel k-means {accuracy:.3f}"
-    )
+    print(f"scatter {before:.4f} -> {after:.4f}; accuracy: k-means {plain:.3f}, kernel k-means {accuracy:.3f}")
     return plain, accuracy
 
 

@@ -21,9 +21,7 @@ def main():
         return pca.transform(kernel.similarity(rows))
 
     on_rows = LogisticRegression().fit(X, y).score(X_new, y_new)
-    on_components = (
-        LogisticRegression(C=100.0).fit(project(X[:2_000]), y[:2_000]).score(project(X_new), y_new)
-    )
+    on_components = LogisticRegression(C=100.0).fit(project(X[:2_000]), y[:2_000]).score(project(X_new), y_new)
     print(f"a linear classifier: on the rows {on_rows:.3f}, on their components {on_components:.3f}")
     return on_rows, on_components
 

@@ -55,9 +55,7 @@ def main():
     apart = clustering_accuracy(truth, labels)
 
     X, y = (np.concatenate(column) for column in zip(*map(rows_of, range(N_SITES)), strict=True))
-    together = clustering_accuracy(
-        y, RPFCluster(n_clusters=2, n_signatures=600, random_state=0).fit_predict(X)
-    )
+    together = clustering_accuracy(y, RPFCluster(n_clusters=2, n_signatures=600, random_state=0).fit_predict(X))
     sent = sum(len(pickle.dumps(part)) for part in parts)
     print(
         f"accuracy: all rows together {together:.4f}, sites apart {apart:.4f}; "

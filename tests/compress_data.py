@@ -31,9 +31,7 @@ def low_rank(n_rows: int, width: int = 7, dtype: Any = np.float32, seed: int = 0
     return (X + 0.1 * rng.standard_normal(X.shape)).astype(dtype)
 
 
-def fitted(
-    X: Any, way: dict[str, Any] | None = None, sample_weight: Any = None, **options: Any
-) -> Compressor:
+def fitted(X: Any, way: dict[str, Any] | None = None, sample_weight: Any = None, **options: Any) -> Compressor:
     given = {"n_signatures": 50, "random_state": 0} | (way or {}) | options
     return Compressor(**given).fit(X, sample_weight=sample_weight)
 

@@ -121,9 +121,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", choices=("model", "csv", "npy"))
     parser.add_argument("file", type=Path, nargs="?", help="repeat this input")
     parser.add_argument("--seconds", type=int, default=60)

@@ -48,9 +48,7 @@ def _process(part: Share, log: Log, end: float | None) -> subprocess.Popen[bytes
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--jobs", type=int, default=1, help="number of processes")

@@ -22,16 +22,13 @@ class Share:
 
     def numbers(self) -> Iterator[int]:
         return iter(
-            itertools.count(self.first, self.step)
-            if self.end is None
-            else range(self.first, self.end, self.step)
+            itertools.count(self.first, self.step) if self.end is None else range(self.first, self.end, self.step)
         )
 
     def parts(self, n_parts: int) -> list["Share"]:
         """Deal the cases to so many, none to two of them."""
         return [
-            Share(self.seed, self.first + part * self.step, self.end, self.step * n_parts)
-            for part in range(n_parts)
+            Share(self.seed, self.first + part * self.step, self.end, self.step * n_parts) for part in range(n_parts)
         ]
 
     def arguments(self) -> list[str]:

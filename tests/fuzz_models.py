@@ -33,9 +33,7 @@ def save_models(folder: Path) -> None:
     models = [
         dc2.DC2Clustering(n_signatures=40, scale="robust", random_state=0).fit(X),
         dc2.RPFCluster(2, n_signatures=20, similarity=few, scale="standard", random_state=0).fit(X),
-        dc2.RPFCluster(
-            "auto", n_signatures=20, similarity=few, compressor=dc2.Compressor(populate="leaf")
-        ).fit(X),
+        dc2.RPFCluster("auto", n_signatures=20, similarity=few, compressor=dc2.Compressor(populate="leaf")).fit(X),
         dc2.KASP(2, n_signatures=12, random_state=0).fit(X),
         dc2.Compressor(15, n_partitions=2, divide="sampling", random_state=0).fit(X),
     ]

@@ -30,9 +30,7 @@ def as_matrix(graph: Graph) -> sp.csr_array:
     return sp.csr_array((weights, indices, indptr), shape=(len(indptr) - 1, len(indptr) - 1))
 
 
-def from_edges(
-    n: int, i: NDArray[np.integer], j: NDArray[np.integer], weights: NDArray[np.floating]
-) -> Graph:
+def from_edges(n: int, i: NDArray[np.integer], j: NDArray[np.integer], weights: NDArray[np.floating]) -> Graph:
     one_way = sp.coo_array((weights, (i, j)), shape=(n, n)).tocsr()
     return in_rows(one_way + one_way.T)
 
@@ -66,9 +64,7 @@ def random_graph(n: int, edges: int, seed: int, heaviest: int = 1) -> Graph:
 
 def ring_of_cliques(cliques: int, size: int) -> Graph:
     first = size * np.arange(cliques)
-    bridges = sp.coo_array(
-        (np.ones(cliques), (first, np.roll(first, -1) + 1)), shape=(cliques * size,) * 2
-    ).tocsr()
+    bridges = sp.coo_array((np.ones(cliques), (first, np.roll(first, -1) + 1)), shape=(cliques * size,) * 2).tocsr()
     return in_rows(sp.kron(sp.eye_array(cliques), np.ones((size, size)) - np.eye(size)) + bridges + bridges.T)
 
 
@@ -98,9 +94,7 @@ def battery() -> dict[str, Graph]:
         "square": tie_graph(rng.random((1000, 2))),
         "one cloud": tie_graph(rng.normal(size=(800, 10))),
         "clouds of 16 columns": tie_graph(make_blobs(1500, 16, centers=30, random_state=0)[0]),
-        "clouds that overlap": tie_graph(
-            make_blobs(1000, 50, centers=8, cluster_std=6, random_state=0)[0], 15
-        ),
+        "clouds that overlap": tie_graph(make_blobs(1000, 50, centers=8, cluster_std=6, random_state=0)[0], 15),
         "neighbours": neighbour_graph(shapes(1000, 2)),
         "random": random_graph(500, 2000, seed=0),
         "random, weighted": random_graph(500, 2500, seed=1, heaviest=9),

@@ -186,9 +186,7 @@ def _shape(array: Any, chance: random.Random) -> Any:
             lambda: np.asfortranarray(array),
             lambda: array[::-1],
             lambda: -array if array.dtype.kind != "b" else ~array,
-            lambda: array.astype(
-                chance.choice(["f4", "f8", ">f8", "f2", "i4", "i8", "u1", "?", "c16", "U3"])
-            ),
+            lambda: array.astype(chance.choice(["f4", "f8", ">f8", "f2", "i4", "i8", "u1", "?", "c16", "U3"])),
         ]
     )()
 

@@ -52,12 +52,8 @@ IN_MEMORY = ARRAYS | {
     "arrow stream": lambda X, folder, at: ArrowStream(table_of(X)),
 }
 STREAMED = STREAMED_ARRAYS | {
-    "parquet": written(
-        ".parquet", lambda part, path: pa.parquet.write_table(table_of(part), path, row_group_size=7)
-    ),
-    "arrow": written(
-        ".arrow", lambda part, path: pa.feather.write_feather(table_of(part), path, chunksize=5)
-    ),
+    "parquet": written(".parquet", lambda part, path: pa.parquet.write_table(table_of(part), path, row_group_size=7)),
+    "arrow": written(".arrow", lambda part, path: pa.feather.write_feather(table_of(part), path, chunksize=5)),
     "csv": written(".csv", lambda part, path: pa.csv.write_csv(table_of(part.astype(np.float64)), path)),
     "csv.gz": written(".csv.gz", write_packed_csv),
     "callable of frames": lambda X, folder, at: lambda: [table_of(part) for part in cut(X, at)],

@@ -20,9 +20,7 @@ def customers(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any]]:
             "income": np.exp(np.array([10.2, 11.2, 10.6, 11.9, 10.0])[group] + draw.normal(0, 0.18, n_rows)),
             "visits": np.array([2, 12, 6, 20, 1])[group] + draw.gamma(2.0, 0.8, n_rows),
             "basket": np.exp(np.array([3.0, 4.2, 5.2, 3.6, 2.2])[group] + draw.normal(0, 0.25, n_rows)),
-            "plan": np.where(
-                draw.random(n_rows) < 0.7, usual, draw.choice(["basic", "plus", "gold"], n_rows)
-            ),
+            "plan": np.where(draw.random(n_rows) < 0.7, usual, draw.choice(["basic", "plus", "gold"], n_rows)),
             "city": draw.choice([f"city {number}" for number in range(30)], n_rows),
             "signup": pd.Timestamp("2020-01-01") + pd.to_timedelta(draw.integers(0, 1500, n_rows), "D"),
             "country": "IT",

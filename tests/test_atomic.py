@@ -89,10 +89,7 @@ SIGNATURES = compressor().fit(OTHER).signatures_
 # What may break off, by a name, and the fitted model that it is done to.
 ACTIONS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     **{f"{name}.fit": (lambda name=name: fit(clone(MODELS[name])), refit) for name in MODELS},
-    **{
-        f"{name}.fit_signatures": (lambda name=name: fit(clone(MODELS[name])), other_signatures)
-        for name in CLUSTERERS
-    },
+    **{f"{name}.fit_signatures": (lambda name=name: fit(clone(MODELS[name])), other_signatures) for name in CLUSTERERS},
     "RPFCluster.recluster": (lambda: fit(rpf()), reconquer),
     "DC2Clustering.recluster": (
         lambda: fit(DC2Clustering("auto", n_signatures=20, **SIZE)),
@@ -182,11 +179,7 @@ def interrupted_at(call: int) -> Iterator[list[int]]:
 
     def count(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if (
-            event == "call"
-            and code.co_filename.startswith(PLACES)
-            and not code.co_flags & inspect.CO_GENERATOR
-        ):
+        if event == "call" and code.co_filename.startswith(PLACES) and not code.co_flags & inspect.CO_GENERATOR:
             calls[0] += 1
             if calls[0] == call:
                 raise KeyboardInterrupt

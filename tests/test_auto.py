@@ -141,9 +141,7 @@ def test_choices_do_not_depend_on_threads_or_blocks(moons, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_recluster_is_a_fresh_fit_with_what_was_given(moons, choice, weighted):
     model = RPFCluster(3, weighted=weighted, **SMALL).fit(moons).recluster(**choice)
-    fresh = RPFCluster(
-        choice.get("n_clusters", 3), weighted=weighted, **at_bandwidth(choice.get("bandwidth", "auto"))
-    )
+    fresh = RPFCluster(choice.get("n_clusters", 3), weighted=weighted, **at_bandwidth(choice.get("bandwidth", "auto")))
     fresh.fit(moons)
     np.testing.assert_array_equal(model.signature_labels_, fresh.signature_labels_)
     np.testing.assert_array_equal(model.labels_, fresh.labels_)

@@ -25,9 +25,7 @@ def counts_of(n_clusters: int, n_points: int = 240) -> np.ndarray:
 
 
 def spectra(counts, n_eigenvalues, weights, n_jobs=None, bandwidths=BANDWIDTHS) -> Spectra:
-    return spectra_at(
-        RPFSimilarity(counts.astype(np.uint16), N_TREES), bandwidths, n_eigenvalues, weights, n_jobs
-    )
+    return spectra_at(RPFSimilarity(counts.astype(np.uint16), N_TREES), bandwidths, n_eigenvalues, weights, n_jobs)
 
 
 def spectra_of(n_clusters: int, n_eigenvalues: int = 20) -> Spectra:
@@ -124,7 +122,5 @@ def test_one_cluster_or_more_than_there_are_eigenvalues_leave_the_fallback():
 def test_few_points_are_not_cut_into_many_clusters(n_rows):
     X = np.random.default_rng(0).normal(size=(n_rows, 2))
     model = RPFCluster("auto", similarity=RPF(20), random_state=0).fit(X)
-    most = (
-        model.n_clusters_path_["n_clusters"][-1] if hasattr(model, "n_clusters_path_") else model.n_clusters_
-    )
+    most = model.n_clusters_path_["n_clusters"][-1] if hasattr(model, "n_clusters_path_") else model.n_clusters_
     assert model.n_clusters_ <= most <= max(1, n_rows // 2)

@@ -52,10 +52,6 @@ def chains(monkeypatch) -> dict[str, list[str]]:
 def test_a_fit_from_a_file_reaches_the_core_in_few_steps(tmp_path, chains, capsys, clusters):
     rows = np.random.default_rng(0).normal(size=(20_000, 5))
     pq.write_table(pa.table({f"c{i}": column for i, column in enumerate(rows.T)}), tmp_path / "rows.parquet")
-    cluster(
-        ClusterOptions(
-            data=[str(tmp_path / "rows.parquet")], output=tmp_path / "labels.csv", clusters=clusters
-        )
-    )
+    cluster(ClusterOptions(data=[str(tmp_path / "rows.parquet")], output=tmp_path / "labels.csv", clusters=clusters))
     assert set(chains) >= HOT_LOOPS
     assert {name: chain for name, chain in chains.items() if len(chain) > LONGEST} == {}

@@ -97,9 +97,7 @@ def test_options_are_parameters_of_the_library(
 
 
 @pytest.mark.parametrize("data", [["rows.parquet"], ["rows.csv"], ["rows.npy"], ["parts"], ["parts/*.csv"]])
-def test_the_same_rows_get_the_same_labels_whatever_the_files(
-    data: list[str], folder: Path, run: Dc2
-) -> None:
+def test_the_same_rows_get_the_same_labels_whatever_the_files(data: list[str], folder: Path, run: Dc2) -> None:
     (folder / "parts").mkdir()
     for number, start in enumerate(range(0, N, 1100)):
         FRAME[start : start + 1100].to_csv(f"parts/{number}.csv", index=False)
@@ -180,9 +178,7 @@ def test_the_summary_for_machines_counts_what_was_written(folder: Path, run: Dc2
     assert predicted["clusters"] == told["clusters"]
 
 
-def test_the_summary_for_people_has_clusters_distortion_seconds_memory_and_files(
-    folder: Path, run: Dc2
-) -> None:
+def test_the_summary_for_people_has_clusters_distortion_seconds_memory_and_files(folder: Path, run: Dc2) -> None:
     told = run("cluster", "rows.csv", *QUICK, "-o", "labels.npy", "--columns", "x,y")
     assert told.startswith("2 clusters in 3,000 rows of 2 columns")
     sizes = [f"{size:,}" for size in np.bincount(np.load("labels.npy"))]
@@ -297,9 +293,7 @@ def test_the_demo_leaves_data_labels_a_model_a_report_and_a_picture(folder: Path
     told = run("demo", "--rows", "4000", "--folder", "shown")
     written = {path.name for path in (folder / "shown").iterdir()}
     assert written == {"shapes.parquet", "labels.parquet", "model.dc2", "report.html", "demo.png"}
-    scores = [
-        float(line.split()[-1]) for line in told.splitlines() if "in memory" in line or "to report" in line
-    ]
+    scores = [float(line.split()[-1]) for line in told.splitlines() if "in memory" in line or "to report" in line]
     by_kmeans, in_memory, from_file = scores
     assert by_kmeans < 0.5 < 0.8 < from_file
     assert in_memory == from_file

@@ -128,9 +128,7 @@ def test_a_model_of_other_columns_is_refused(folder: Path, fails: Fails) -> None
 @pytest.mark.parametrize("cell", ["word", ""], ids=["words", "blanks"])
 def test_a_table_that_is_prepared_refuses_to_be_scaled_otherwise(cell, fails):
     draw = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"x": draw.normal(size=60), "y": draw.normal(size=60), "z": draw.choice(["a", "b"], 60)}
-    )
+    frame = pd.DataFrame({"x": draw.normal(size=60), "y": draw.normal(size=60), "z": draw.choice(["a", "b"], 60)})
     if cell == "":
         frame = frame.drop(columns="z").mask(draw.random((60, 2)) < 0.1)
     frame.to_csv("mixed.csv", index=False)
@@ -230,9 +228,7 @@ def test_warnings_are_told_in_a_line(folder: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
-def test_without_its_extra_the_command_says_what_to_install(
-    missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_extra_the_command_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("dc2.cli.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)

@@ -88,9 +88,7 @@ def test_what_would_help_is_told_in_options(folder: Path, capsys: pytest.Capture
     assert "--delimiter ';'" in capsys.readouterr().err
 
 
-def test_a_file_of_names_alone_is_said_to_hold_no_rows(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_names_alone_is_said_to_hold_no_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("names.csv").write_text("x,y\n")
     run("cluster", "names.csv", "-k", "2", "-o", "labels.csv", code=1)
     assert "'names.csv' holds columns but no rows" in capsys.readouterr().err
@@ -99,9 +97,7 @@ def test_a_file_of_names_alone_is_said_to_hold_no_rows(
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
-def test_standard_input_is_a_file_like_any_other(
-    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_is_a_file_like_any_other(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(f"given.{kind}")
     {"csv": lambda: FRAME.to_csv(path, index=False), "parquet": lambda: FRAME.to_parquet(path),
      "jsonl": lambda: FRAME.to_json(path, orient="records", lines=True)}[kind]()  # fmt: skip
@@ -138,9 +134,7 @@ def test_python_runs_the_package(folder: Path) -> None:
     assert b'"columns": 2' in done.stdout
 
 
-def test_the_encoding_of_a_file_is_asked_for_and_can_be_given(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_encoding_of_a_file_is_asked_for_and_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     FRAME.assign(id="Köln " + FRAME["id"]).to_csv("latin.csv", index=False, encoding="latin-1")
     run("cluster", "latin.csv", *QUICK, "-o", "labels.csv", code=1)
     assert "'latin.csv' is not UTF-8: line 2 has the byte 0xf6" in capsys.readouterr().err

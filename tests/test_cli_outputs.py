@@ -39,16 +39,12 @@ def test_outputs_are_checked_before_the_work(fails: Fails, monkeypatch: pytest.M
     ):
         told = fails("cluster", "rows.parquet", *QUICK, option, name)
         assert f"cannot be written to '{name}': there is no such folder" in told
-    assert "its suffix should be one of" in fails(
-        "cluster", "rows.parquet", *QUICK, "-o", "labels.xlsx", code=2
-    )
+    assert "its suffix should be one of" in fails("cluster", "rows.parquet", *QUICK, "-o", "labels.xlsx", code=2)
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert "files cannot be made in its folder" in fails(
-        "cluster", "rows.parquet", *QUICK, "-o", "labels.npy"
-    )
+    assert "files cannot be made in its folder" in fails("cluster", "rows.parquet", *QUICK, "-o", "labels.npy")
 
 
 def test_the_data_is_never_replaced_even_by_force(fails: Fails) -> None:

@@ -55,9 +55,7 @@ def folder(tmp_path: Path) -> Path:
         ("labels.csv.gz", signal.SIGTERM, 143),
     ],
 )
-def test_an_interrupt_leaves_no_half_written_file(
-    name: str, sent: signal.Signals, code: int, folder: Path
-) -> None:
+def test_an_interrupt_leaves_no_half_written_file(name: str, sent: signal.Signals, code: int, folder: Path) -> None:
     (folder / name).write_text("old")
     command = [sys.executable, "-c", HALF_WRITTEN, "cluster", "rows.npy", *QUICK, "-o", name, "--force"]
     with subprocess.Popen(
@@ -80,13 +78,9 @@ def test_a_full_disk_leaves_nothing_and_is_told_in_a_line(name: str, folder: Pat
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     command = [*COMMAND, "cluster", "rows.npy", *QUICK, "-o", name]
-    done = subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=limit
-    )
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=limit)
     assert done.returncode == 1
-    assert re.fullmatch(rf"Error: '{name}' could not be written \(.*too large.*\).*\n", done.stderr), (
-        done.stderr
-    )
+    assert re.fullmatch(rf"Error: '{name}' could not be written \(.*too large.*\).*\n", done.stderr), done.stderr
     assert [path.name for path in folder.iterdir()] == ["rows.npy"]
 
 
@@ -131,9 +125,7 @@ try:
 except SystemExit:
     print(*sorted({{"sklearn", "scipy", "pyarrow", "pandas", "matplotlib"}} & set(sys.modules)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""
 
 

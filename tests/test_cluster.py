@@ -191,9 +191,7 @@ def test_a_handful_of_rows_in_two_pairs_are_two_pairs():
 
 @pytest.mark.parametrize("n_rows", range(2, 9))
 def test_as_many_clusters_as_rows_are_found(n_rows):
-    assert (
-        len(np.unique(RPFCluster(n_rows, random_state=0).fit_predict(np.arange(n_rows)[:, None]))) == n_rows
-    )
+    assert len(np.unique(RPFCluster(n_rows, random_state=0).fit_predict(np.arange(n_rows)[:, None]))) == n_rows
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 5, 9])

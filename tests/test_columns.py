@@ -131,9 +131,7 @@ def test_arrays_must_have_as_many_columns(model, width, tmp_path):
 def test_the_other_answers_follow_the_same_rule(model):
     np.testing.assert_array_equal(model.predict_proba(WIDER), model.predict_proba(FRAME))
     np.testing.assert_array_equal(model.transform(WIDER), model.transform(FRAME))
-    np.testing.assert_array_equal(
-        np.concatenate([labels for labels, _ in model.labelled_blocks(WIDER)]), model.labels_
-    )
+    np.testing.assert_array_equal(np.concatenate([labels for labels, _ in model.labelled_blocks(WIDER)]), model.labels_)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +192,6 @@ def test_two_seeds_that_differ_are_refused_and_equal_ones_are_not():
     agreed = DC2(SVC(), compressor=Compressor(40, random_state=int("70000")), random_state=seed)
     agreed.fit(FRAME, FRAME["b"] > 0.25)
     generator = np.random.default_rng(0)
-    DC2(SVC(), compressor=Compressor(40, random_state=generator), random_state=generator).fit(
-        FRAME, FRAME["b"] > 0.25
-    )
+    DC2(SVC(), compressor=Compressor(40, random_state=generator), random_state=generator).fit(FRAME, FRAME["b"] > 0.25)
     with pytest.raises(ParameterError, match="random_state=1 and its compressor 2"):
         DC2(SVC(), compressor=Compressor(40, random_state=2), random_state=1).fit(FRAME, FRAME["b"] > 0.25)

@@ -127,9 +127,7 @@ def test_clusters_are_connected_unless_there_are_fewer_than_parts(blobs, blobs_r
 
 
 def test_parts_join_by_their_nearest_points():
-    X = np.concatenate(
-        [np.linspace(0, 1, 20), np.linspace(5, 6, 20), np.linspace(8, 9, 20), np.linspace(30, 31, 20)]
-    )
+    X = np.concatenate([np.linspace(0, 1, 20), np.linspace(5, 6, 20), np.linspace(8, 9, 20), np.linspace(30, 31, 20)])
     result = conquered(X[:, None], Wish.exactly(2))
     np.testing.assert_array_equal(result.labels, np.repeat([0, 1], [60, 20]))
     three = rechosen(result, nodes_of(X[:, None]), Wish.exactly(3)).labels

@@ -130,9 +130,7 @@ def test_partitions_by_sampling_get_the_rows_dealt_to_them(X):
     compressor = fitted(X, n_partitions=3, divide="sampling")
     router = compressor.router_
     assert [tree.n_leaves for tree in router.trees] == [17, 17, 16]
-    part = np.searchsorted(
-        np.cumsum([tree.n_leaves for tree in router.trees]), compressor.labels_, side="right"
-    )
+    part = np.searchsorted(np.cumsum([tree.n_leaves for tree in router.trees]), compressor.labels_, side="right")
     np.testing.assert_array_equal(part, deal(router.deal_seed, np.arange(len(X)), 3))
 
 
@@ -140,9 +138,7 @@ def test_a_new_row_takes_the_nearest_of_the_signatures_in_every_partition(X):
     compressor = fitted(X, n_partitions=3, divide="sampling")
     router = compressor.router_
     starts = np.cumsum([0, *(tree.n_leaves for tree in router.trees)])
-    offered = np.stack(
-        [tree.apply(X) + start for tree, start in zip(router.trees, starts, strict=False)], axis=1
-    )
+    offered = np.stack([tree.apply(X) + start for tree, start in zip(router.trees, starts, strict=False)], axis=1)
     distances = np.linalg.norm(X[:, None] - router.centres[offered], axis=2)
     chosen = offered[np.arange(len(X)), distances.argmin(axis=1)]
     assert np.mean(chosen == compressor.apply(X)) > 0.999  # float32 distances of the two may tie
@@ -205,9 +201,7 @@ def test_leaf_size_counts_rows_of_the_full_data(X, sample_size):
         assert compressor.signatures_.weights.max() < 200
 
 
-@pytest.mark.parametrize(
-    "way", [{}, {"n_partitions": 3}, {"n_partitions": 3, "divide": "sampling"}], ids=way_name
-)
+@pytest.mark.parametrize("way", [{}, {"n_partitions": 3}, {"n_partitions": 3, "divide": "sampling"}], ids=way_name)
 def test_a_member_signature_is_one_of_its_rows(X, way):
     compressor = fitted(X, way, signature="member")
     points, labels = compressor.signatures_.points, compressor.labels_
@@ -261,9 +255,7 @@ def test_a_larger_sample_has_no_more_distortion(X):
 
 def test_sharpened_directions_have_much_less_distortion_on_low_rank_rows():
     X = low_rank(20_000, 18)
-    plain, sharp = (
-        fitted(X, n_signatures=256, sharpen=steps, populate="leaf").distortion_ for steps in (0, 2)
-    )
+    plain, sharp = (fitted(X, n_signatures=256, sharpen=steps, populate="leaf").distortion_ for steps in (0, 2))
     assert sharp < 0.8 * plain
 
 
@@ -339,11 +331,7 @@ def test_column_names_are_kept(X):
     frame = pd.DataFrame(X, columns=list("abcdefg"))
     compressor = fitted(frame).set_output(transform="pandas")
     assert_same(compressor, fitted(X))
-    assert (
-        compressor.feature_names_in_.tolist()
-        == compressor.get_feature_names_out().tolist()
-        == list("abcdefg")
-    )
+    assert compressor.feature_names_in_.tolist() == compressor.get_feature_names_out().tolist() == list("abcdefg")
     assert list(compressor.transform(frame).columns) == list("abcdefg")
 
 

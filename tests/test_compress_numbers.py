@@ -68,9 +68,7 @@ def test_outliers_are_counted_right_and_hide_nothing(sample_size, factor):
     compressor = fitted(X, sample_size=sample_size, populate="leaf")
     assert np.isclose(compressor.distortion_, direct_distortion(X, compressor), rtol=1e-9)
     spread = [X[compressor.labels_ == i].var(axis=0).sum() for i in range(50)]
-    np.testing.assert_allclose(
-        compressor.signatures_.spread, spread, rtol=1e-6, atol=1e-12 * compressor.distortion_
-    )
+    np.testing.assert_allclose(compressor.signatures_.spread, spread, rtol=1e-6, atol=1e-12 * compressor.distortion_)
 
 
 @pytest.mark.xfail(reason="signatures of values beyond 2^30 in float32 are in rescaled units")
@@ -84,9 +82,7 @@ def test_signatures_are_in_the_units_of_the_data_also_where_values_are_large():
     )
 
 
-ODD_VALUES = st.sampled_from(
-    [0.0, -0.0, 1.0, -1.0, 0.1, 5e-324, -3e-310, 1e-45, 1e-38, 1e30, -1e30, 1e9, 1e9 + 1]
-)
+ODD_VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.1, 5e-324, -3e-310, 1e-45, 1e-38, 1e30, -1e30, 1e9, 1e9 + 1])
 
 
 @given(data=st.data(), way=st.sampled_from(WAYS), dtype=st.sampled_from([np.float32, np.float64]))
@@ -95,14 +91,10 @@ def test_small_odd_arrays_are_compressed_like_any_other(data, way, dtype):
     n_rows, width = data.draw(st.integers(1, 10)), data.draw(st.integers(1, 4))
     values = data.draw(st.lists(ODD_VALUES, min_size=n_rows * width, max_size=n_rows * width))
     X = np.array(values).reshape(n_rows, width).astype(dtype)
-    way = {
-        key: value for key, value in way.items() if key != "divide"
-    }  # dealing so few leaves partitions empty
+    way = {key: value for key, value in way.items() if key != "divide"}  # dealing so few leaves partitions empty
     compressor = fitted(
         X,
-        way
-        | {"n_signatures": way.get("n_signatures", 4)}
-        | ({"n_partitions": 2} if "n_partitions" in way else {}),
+        way | {"n_signatures": way.get("n_signatures", 4)} | ({"n_partitions": 2} if "n_partitions" in way else {}),
     )
     signatures, seen = compressor.signatures_, as_compressed(X, compressor)
     if way.get("n_signatures", 4) is not None:
@@ -183,9 +175,7 @@ def test_rows_of_no_weight_change_nothing_but_have_their_labels(X, way):
 def test_fractional_weights_are_weights(X):
     weights = np.random.default_rng(0).random(len(X))
     compressor = fitted(X, sample_weight=weights[::-1][::-1])
-    np.testing.assert_allclose(
-        compressor.signatures_.weights, np.bincount(compressor.labels_, weights, 50), rtol=1e-12
-    )
+    np.testing.assert_allclose(compressor.signatures_.weights, np.bincount(compressor.labels_, weights, 50), rtol=1e-12)
     assert np.isclose(compressor.distortion_, direct_distortion(X, compressor, weights), rtol=1e-9)
     plain = [fitted(X, sharpen=0, sample_weight=factor * weights).distortion_ for factor in (1e-200, 1, 1e50)]
     np.testing.assert_allclose(plain, plain[1], rtol=1e-7)

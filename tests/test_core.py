@@ -144,9 +144,7 @@ def test_both_cores_take_the_same_distances_of_pairs(seed, width, dtype, kind, c
     np.testing.assert_allclose(ours, ((A.astype(float)[pairs[0]] - B[pairs[1]]) ** 2).sum(axis=1))
 
 
-def scanned(
-    module: Any, X: Any, weights: Any, router: Router, few: int | None, add: bool
-) -> tuple[NDArray[Any], ...]:
+def scanned(module: Any, X: Any, weights: Any, router: Router, few: int | None, add: bool) -> tuple[NDArray[Any], ...]:
     """Everything one scan writes."""
     n_rows, width = X.shape
     magic = grids(np.ptp(X.astype(np.float64), axis=0), float(n_rows)) if add else None
@@ -225,9 +223,7 @@ def test_gaps_save_time_and_nothing_else(dtype):
         router = make_router(X, 300, 3, 32)
         blind = Router(router.trees, router.centres, router.shortlist, np.zeros_like(router.gaps))
         for few in (None, 1, 5):
-            assert_same_bits(
-                scanned(native, X, None, router, few, False), scanned(native, X, None, blind, few, False)
-            )
+            assert_same_bits(scanned(native, X, None, router, few, False), scanned(native, X, None, blind, few, False))
 
 
 def test_a_row_walks_until_no_centre_around_is_nearer():
@@ -260,9 +256,7 @@ def test_both_cores_count_shared_leaves_alike(seed, n, m, trees):
     a, b = (rng.integers(0, 7, (trees, points)).astype(np.int32) for points in (n, m))
     counts = native.coleaf_counts(a, b)
     assert_same_bits([counts], [reference.coleaf_counts(a, b)])
-    assert counts.tolist() == [
-        [sum(a[t, i] == b[t, j] for t in range(trees)) for j in range(m)] for i in range(n)
-    ]
+    assert counts.tolist() == [[sum(a[t, i] == b[t, j] for t in range(trees)) for j in range(m)] for i in range(n)]
 
 
 @pytest.mark.parametrize("module", [native, reference], ids=["native", "reference"])

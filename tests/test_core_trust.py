@@ -59,9 +59,7 @@ def test_scan_refuses_shortlists_of_centres_that_are_not_there(module, wrong):
 def test_scan_refuses_fewer_centres_than_leaves(module):
     shortlist = np.zeros((4, 1), np.int32)
     with pytest.raises(ValueError, match="centres"):
-        module.scan(
-            X, None, TREE.arrays, Centres(X[:3].copy(), shortlist, np.zeros((4, 1))), None, FoundOut()
-        )
+        module.scan(X, None, TREE.arrays, Centres(X[:3].copy(), shortlist, np.zeros((4, 1))), None, FoundOut())
 
 
 @BOTH

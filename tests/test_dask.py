@@ -210,9 +210,7 @@ def test_a_stream_may_come_in_chunks():
 
 def test_the_command_line_on_a_cluster_writes_the_labels_of_threads(cluster, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    frame().assign(name=[f"row {row}" for row in range(N_ROWS)]).to_parquet(
-        "rows.parquet", row_group_size=500
-    )
+    frame().assign(name=[f"row {row}" for row in range(N_ROWS)]).to_parquet("rows.parquet", row_group_size=500)
     command = ["cluster", "rows.parquet", "-k", "3", "--signatures", "50", "--id", "name"]
     address = cluster.scheduler.address
     for options in (

@@ -115,9 +115,7 @@ def test_a_worker_killed_with_the_rows_it_held_changes_no_label(stage):
         pytest.param(2_000, 3_000, 2, id="a task that several chunks need"),
     ],
 )
-def test_a_chunk_that_kills_every_worker_is_named_and_the_cluster_stays_of_use(
-    tmp_path, n_rows, n_rows_again, number
-):
+def test_a_chunk_that_kills_every_worker_is_named_and_the_cluster_stays_of_use(tmp_path, n_rows, n_rows_again, number):
     X = rows()
     chunked = da.from_array(X, chunks=(n_rows, 5))
     with cluster(allowed_failures=1):
@@ -189,9 +187,7 @@ def test_closing_in_the_middle_of_a_fit_is_an_error_and_no_hang(tmp_path, stage,
         X = rows()
         data = da.from_array(X, chunks=(5_000, 5)).map_blocks(held_up, dtype=X.dtype)
         try:
-            with pytest.raises(
-                SourceError, match=rf"\({stage}\) was cancelled, or the Dask client was closed"
-            ):
+            with pytest.raises(SourceError, match=rf"\({stage}\) was cancelled, or the Dask client was closed"):
                 clusterer().set_params(verbose=close_soon).fit(data)
         finally:
             gate.touch()
@@ -243,15 +239,11 @@ def test_a_worker_that_is_paused_and_goes_on_changes_no_label(stage):
 
 def test_ten_thousand_chunks_are_no_burden():
     with cluster(n_workers=2) as client:
-        data = da.arange(1_000_000, chunks=100).astype(np.float32)[:, None] * da.ones(
-            (1, 3), dtype=np.float32
-        )
+        data = da.arange(1_000_000, chunks=100).astype(np.float32)[:, None] * da.ones((1, 3), dtype=np.float32)
         assert data.numblocks == (10_000, 1)
         model = Compressor(50, sample_size=5_000, random_state=0).fit(data)
         prefixes = client.cluster.scheduler.task_prefixes
-        tasks = sum(
-            len(group) for name in prefixes if name.startswith("dc2") for group in prefixes[name].groups
-        )
+        tasks = sum(len(group) for name in prefixes if name.startswith("dc2") for group in prefixes[name].groups)
     assert tasks < 500
     assert np.array_equal(
         model.signatures_.points,

@@ -84,9 +84,7 @@ def test_results_are_merged_where_they_arise(monkeypatch):
     monkeypatch.setattr(passes, "JOINED_AT_ONCE", 2)
     source = dask_source(da.from_array(rows(), chunks=(100, 5)))
     merged = list(
-        DaskEngine().map(
-            lambda block: np.array([block.start]), source, stage="compress", merge=np.concatenate
-        )
+        DaskEngine().map(lambda block: np.array([block.start]), source, stage="compress", merge=np.concatenate)
     )
     assert 1 < len(merged) <= 3
     assert np.array_equal(np.concatenate(merged), np.arange(0, N_ROWS, 100))
@@ -95,9 +93,7 @@ def test_results_are_merged_where_they_arise(monkeypatch):
 def test_results_come_in_order_and_progress_is_told():
     told = []
     source = dask_source(da.from_array(rows(), chunks=(1000, 5)))
-    starts = list(
-        DaskEngine(lambda *news: told.append(news)).map(lambda b: b.start, source, stage="compress")
-    )
+    starts = list(DaskEngine(lambda *news: told.append(news)).map(lambda b: b.start, source, stage="compress"))
     assert starts == [0, 1000, 2000]
     assert told == [("compress", done, N_ROWS) for done in (0, 1000, 2000, 3000)]
 

@@ -85,9 +85,7 @@ def memory() -> Iterator[Any]:
     filesystem.rm("/bucket", recursive=True)
 
 
-@pytest.mark.parametrize(
-    "address", ["memory://bucket", "memory://bucket/*.parquet", "memory://bucket/part?.parquet"]
-)
+@pytest.mark.parametrize("address", ["memory://bucket", "memory://bucket/*.parquet", "memory://bucket/part?.parquet"])
 def test_addresses_that_fsspec_knows_are_read_in_order(memory: Any, address: str) -> None:
     source = as_source(address, drop=["customer"], extra=["customer"])
     assert np.array_equal(rows_of(source), np.column_stack([TABLE["age"], TABLE["visits"]]))

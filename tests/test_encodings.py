@@ -41,9 +41,7 @@ def test_the_encoding_changes_nothing_where_it_is_given(encoding, tmp_path):
 def test_a_byte_that_is_not_utf8_is_told_with_its_line(pack, head, wrong, byte, line, guess, tmp_path):
     path = tmp_path / ("rows.csv" if pack is bytes else "rows.csv.gz")
     path.write_bytes(pack("".join([head, *LINES]).replace("Köln", wrong).encode(guess)))
-    with pytest.raises(
-        SourceError, match=rf"not UTF-8: line {line} has the byte {byte} in .*encoding='{guess}'"
-    ):
+    with pytest.raises(SourceError, match=rf"not UTF-8: line {line} has the byte {byte} in .*encoding='{guess}'"):
         towns(path)
 
 

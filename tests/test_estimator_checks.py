@@ -52,12 +52,8 @@ ESTIMATORS: list[Any] = [
     InFrames(),
 ]
 
-IS_NO_CLASSIFIER = (
-    "takes every estimator with predict_proba for a classifier, with a column for each of four classes"
-)
-SPARSE_CHECKS = dict.fromkeys(
-    ("check_estimator_sparse_array", "check_estimator_sparse_matrix"), IS_NO_CLASSIFIER
-)
+IS_NO_CLASSIFIER = "takes every estimator with predict_proba for a classifier, with a column for each of four classes"
+SPARSE_CHECKS = dict.fromkeys(("check_estimator_sparse_array", "check_estimator_sparse_matrix"), IS_NO_CLASSIFIER)
 
 BY_NAME = "columns are found by name, and one that is not there is named"
 FRAMES_ALONE = "pandas makes a frame of it before the preparer sees it"

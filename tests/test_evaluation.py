@@ -193,9 +193,7 @@ def test_a_method_that_takes_too_long_is_left_out_and_the_report_says_so(tmp_pat
     said: list[str] = []
     run(tmp_path, skip_longer=1e-9, data_home=tmp_path, tell=said.append, **chosen)
     assert "KASP, seed 0: left out, one fit would take about" in said[-1]
-    (line,) = (
-        line for line in (tmp_path / "report.md").read_text("utf-8").splitlines() if "one fit would" in line
-    )
+    (line,) = (line for line in (tmp_path / "report.md").read_text("utf-8").splitlines() if "one fit would" in line)
     assert line.startswith("| accuracy | Poker Hand | KASP | all |")
     run(tmp_path, skip_longer=1e9, data_home=tmp_path, tell=said.append, **chosen)
     assert "one fit would" not in (tmp_path / "report.md").read_text("utf-8")
@@ -244,9 +242,7 @@ def test_a_set_that_cannot_be_had_is_left_out_with_a_word(tmp_path: Path) -> Non
     assert "connect-4.data" in said[1]
 
 
-def test_the_command_line_reaches_the_same_function(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_reaches_the_same_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(tmp_path), "--quick", "--only", "radius", "--sets", "intrinsic_1"])
     assert "report.html" in capsys.readouterr().out
     assert json.loads((tmp_path / "settings.json").read_text())["n_trees"] == QUICK.n_trees

@@ -31,9 +31,7 @@ def write_mnist(folder: Path, images: np.ndarray) -> None:
             ("images-idx3", images),
             ("labels-idx1", np.arange(len(images), dtype=np.uint8)),
         ):
-            header = bytes([0, 0, 8, values.ndim]) + b"".join(
-                size.to_bytes(4, "big") for size in values.shape
-            )
+            header = bytes([0, 0, 8, values.ndim]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
             (folder / f"{part}-{kind}-ubyte").write_bytes(header + values.tobytes())
 
 

@@ -85,9 +85,7 @@ def test_unlzw_follows_every_change_of_width(max_width: int, clears: bool) -> No
     assert unlzw(compress(content, max_width, clears=clears), PLENTY) == content
 
 
-@pytest.mark.parametrize(
-    "damaged", [b"", b"\x1f\x9d", b"PK\x03\x04", b"\x1f\x9d\x9f\x00", b"\x1f\x9d\x90\xff\xff\xff"]
-)
+@pytest.mark.parametrize("damaged", [b"", b"\x1f\x9d", b"PK\x03\x04", b"\x1f\x9d\x9f\x00", b"\x1f\x9d\x90\xff\xff\xff"])
 def test_unlzw_refuses_what_is_no_sound_z_file(damaged: bytes) -> None:
     with pytest.raises(SourceError, match=r"\.Z file"):
         unlzw(damaged, PLENTY)

@@ -17,9 +17,7 @@ COLUMNS = {make_ht_like: 11, make_gas_like: 18}
 @pytest.mark.parametrize("make", COLUMNS)
 @settings(max_examples=10)
 @given(n=st.sampled_from([1, 2, 1000, 20_000]), seed=st.integers(0, 2**32))
-def test_the_rows_asked_for_come_as_float32_and_follow_the_seed(
-    make: Callable[..., Any], n: int, seed: int
-) -> None:
+def test_the_rows_asked_for_come_as_float32_and_follow_the_seed(make: Callable[..., Any], n: int, seed: int) -> None:
     X = make(n, seed).data
     assert X.shape == (n, COLUMNS[make])
     assert X.dtype == np.float32

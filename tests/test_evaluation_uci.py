@@ -131,8 +131,7 @@ def write_ht(folder: Path, ids: list[int], metadata: str = HT_METADATA) -> np.nd
     rng = np.random.default_rng(0)
     values = rng.uniform(-1, 60, size=(len(ids), 11)).round(4)
     lines = [
-        "  ".join([str(number), *(f"{value:.6f}" for value in row)])
-        for number, row in zip(ids, values, strict=True)
+        "  ".join([str(number), *(f"{value:.6f}" for value in row)]) for number, row in zip(ids, values, strict=True)
     ]
     (folder / "HT_Sensor_dataset.dat").write_text("\n".join([HT_HEADER, *lines]) + "\n")
     (folder / "HT_Sensor_metadata.dat").write_text(metadata)
@@ -176,9 +175,7 @@ def test_gas_sensor_joins_both_mixtures_without_time(tmp_path: Path) -> None:
     assert len(bunch.feature_names) == 18
 
 
-@pytest.mark.parametrize(
-    "loader", ["connect4", "usci", "covertype", "ht_sensor", "poker", "gas_sensor", "mnist"]
-)
+@pytest.mark.parametrize("loader", ["connect4", "usci", "covertype", "ht_sensor", "poker", "gas_sensor", "mnist"])
 def test_every_loader_says_which_file_is_missing_and_where_to_put_it(tmp_path: Path, loader: str) -> None:
     with pytest.raises(datasets.DataNotFoundError, match=r"(?s)not found in .*put .* into"):
         getattr(datasets, f"load_{loader}")(tmp_path, download=False)

@@ -45,9 +45,7 @@ def test_the_variance_kept_is_one_number_wherever_it_is_told(n_signatures, tmp_p
     assert variance_kept(model.signatures_) == kept
     assert fitted["variance_kept"] == kept
     assert told(capsys, "info", "model.dc2")["variance_kept"] == kept
-    compressed = told(
-        capsys, "compress", "rows.parquet", *number, "-o", "s.parquet", "--model", "compressor.dc2"
-    )
+    compressed = told(capsys, "compress", "rows.parquet", *number, "-o", "s.parquet", "--model", "compressor.dc2")
     assert compressed["variance_kept"] == variance_kept(dc2.load("compressor.dc2").signatures_)
     assert percent(kept) in Path("report.html").read_text(encoding="utf-8")
     assert kept == pytest.approx(1 - model.distortion_ / X.var(axis=0).sum(), abs=1e-6)

@@ -52,9 +52,7 @@ def test_new_points_are_compared_with_the_fitted_ones(points):
     kernel = GaussianKernel().fit(points)
     new = points[:7] + 0.25
     np.testing.assert_allclose(kernel.similarity(points), kernel.similarity_, atol=1e-14)
-    np.testing.assert_allclose(
-        kernel.similarity(new), np.exp(-(cdist(new, points) ** 2) / kernel.sigma_), rtol=1e-12
-    )
+    np.testing.assert_allclose(kernel.similarity(new), np.exp(-(cdist(new, points) ** 2) / kernel.sigma_), rtol=1e-12)
 
 
 @pytest.mark.parametrize("sigma", [0, -1.0, np.nan, np.inf, "wide"])

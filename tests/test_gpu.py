@@ -40,9 +40,7 @@ def test_a_card_scans_as_numpy_does(card, width, dtype, n_near):
             with np.errstate(over="ignore"):
                 theirs = scanned(reference, X, w, router, few, True)
                 assert_same_bits(scanned(DeviceCore(card), X, w, router, few, True), theirs)
-                assert_same_bits(
-                    scanned(DeviceCore(card), np.asfortranarray(X), w, router, few, True), theirs
-                )
+                assert_same_bits(scanned(DeviceCore(card), np.asfortranarray(X), w, router, few, True), theirs)
 
 
 @pytest.mark.parametrize("width", [40, 100, 768])

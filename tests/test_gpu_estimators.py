@@ -39,9 +39,7 @@ def blobs(n_rows: int, width: int, dtype: Any = np.float32) -> NDArray[Any]:
 
 def same(ours: Compressor, theirs: Compressor) -> None:
     for name in ("points", "weights", "spread"):
-        np.testing.assert_array_equal(
-            getattr(ours.signatures_, name), getattr(theirs.signatures_, name), name
-        )
+        np.testing.assert_array_equal(getattr(ours.signatures_, name), getattr(theirs.signatures_, name), name)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
     assert isinstance(ours.labels_, Marked)
 
@@ -120,18 +118,14 @@ def test_rows_in_pinned_memory_are_not_copied_on_the_host(monkeypatch, step):
     card, X = HostCard(pinned=pinned), pinned[::step]
     monkeypatch.setattr(cuda_engine, "own_card", lambda: card)
     copied: list[int] = []
-    monkeypatch.setattr(
-        HostCard, "fetchable", lambda card, size, dtype: copied.append(size) or np.empty(size, dtype)
-    )
+    monkeypatch.setattr(HostCard, "fetchable", lambda card, size, dtype: copied.append(size) or np.empty(size, dtype))
     ours = Compressor(50, random_state=0, device="cuda", block_bytes=100_000).fit(X)
     np.testing.assert_array_equal(ours.labels_, Compressor(50, random_state=0).fit(X).labels_)
     assert bool(copied) == (step > 1)  # rows that do not lie together are put together
 
 
 def test_what_breaks_off_leaves_no_thread_waiting():
-    blocks = fed(
-        HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2, np.asarray
-    )
+    blocks = fed(HostCard(), lambda block: type(block.rows), as_source(blobs(1000, 3)).blocks(120), 2, np.asarray)
     assert next(blocks) == (10, DeviceRows)
     blocks.close()
 

@@ -136,9 +136,7 @@ def test_many_rows_in_several_pieces_and_tiles_are_the_rows_of_one(width, dtype,
     card=CARDS, seed=SEEDS, n_rows=st.integers(1, 100), width=st.integers(1, 40), dtype=DTYPES, kind=KINDS,
     weights=st.sampled_from(["none", "whole", "zeros"]), max_leaves=st.sampled_from([1, 2, 9, 40]),
 )  # fmt: skip
-def test_means_that_stay_on_a_card_are_those_of_sums(
-    card, seed, n_rows, width, dtype, kind, weights, max_leaves
-):
+def test_means_that_stay_on_a_card_are_those_of_sums(card, seed, n_rows, width, dtype, kind, weights, max_leaves):
     X = make_rows(seed, n_rows, width, dtype, kind)
     router = make_router(X, max_leaves, seed, 4)
     w = make_weights(seed, n_rows, weights)
@@ -156,9 +154,7 @@ def test_a_card_hashes_and_samples_as_numpy_does(seed, start, count, limit):
     core = DeviceCore(HostCard(most_blocks=1))
     stop = start + count
     assert_same_bits([core.hash_rows(seed, start, stop)], [reference.hash_rows(seed, start, stop)])
-    assert_same_bits(
-        [core.sample_rows(seed, start, stop, limit)], [reference.sample_rows(seed, start, stop, limit)]
-    )
+    assert_same_bits([core.sample_rows(seed, start, stop, limit)], [reference.sample_rows(seed, start, stop, limit)])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -68,9 +68,7 @@ def imported_modules(module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively; write the whole name"
             # `from dc2 import core` means dc2.core, while `from dc2.core import scan` means dc2.core.
-            found |= (
-                {f"dc2.{alias.name}" for alias in node.names} if node.module == "dc2" else {node.module or ""}
-            )
+            found |= {f"dc2.{alias.name}" for alias in node.names} if node.module == "dc2" else {node.module or ""}
     return {name for name in found if name == "dc2" or name.startswith("dc2.")}
 
 
@@ -80,9 +78,7 @@ def room_imports() -> dict[str, set[str]]:
     for module in MODULES:
         if module != "dc2":
             room = room_of(module)
-            graph.setdefault(room, set()).update(
-                {room_of(name) for name in imported_modules(module)} - {room}
-            )
+            graph.setdefault(room, set()).update({room_of(name) for name in imported_modules(module)} - {room})
     return graph
 
 
@@ -120,9 +116,7 @@ def test_every_package_that_is_imported_is_declared() -> None:
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    declared = {
-        re.split(r"[\[<>=]", requirement)[0].replace("scikit-learn", "sklearn") for requirement in wanted
-    }
+    declared = {re.split(r"[\[<>=]", requirement)[0].replace("scikit-learn", "sklearn") for requirement in wanted}
     declared |= {"cupy", "cupyx"} if "cupy-cuda13x" in declared else set()  # one package, named for its CUDA
     imported = {name.partition(".")[0] for module in MODULES for name in all_imports(module)}
     assert imported - declared - set(sys.stdlib_module_names) - {"dc2"} == set()

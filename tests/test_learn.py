@@ -156,9 +156,7 @@ def test_classes_are_compressed_apart_in_proportion_with_a_minimum_each() -> Non
 
 
 @given(st.lists(st.integers(1, 100_000), min_size=1, max_size=20), st.integers(0, 1_000), st.integers(1, 30))
-def test_quotas_use_up_the_signatures_and_keep_the_minimum(
-    rows: list[int], extra: int, at_least: int
-) -> None:
+def test_quotas_use_up_the_signatures_and_keep_the_minimum(rows: list[int], extra: int, at_least: int) -> None:
     total = len(rows) + extra
     quotas = class_quotas(total, np.array(rows, float), at_least)
     assert sum(quotas) == total

@@ -37,9 +37,7 @@ OF_EVERY_KIND = [
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     if isinstance(estimator, DC2) and isinstance(estimator.estimator, LabelSpreading):
-        return {
-            "check_classifiers_classes": "uses -1 as a class, from which scikit-learn exempts such by name"
-        }
+        return {"check_classifiers_classes": "uses -1 as a class, from which scikit-learn exempts such by name"}
     return {}
 
 

@@ -55,10 +55,7 @@ def test_parameters_of_estimator_and_compressor_can_be_searched() -> None:
     ).fit(MOONS, CRESCENT)
     assert search.best_score_ > 0.97
     assert set(search.best_params_) == {"estimator__C", "compressor__n_signatures"}
-    assert (
-        make_pipeline(StandardScaler(), search.best_estimator_).fit(MOONS, CRESCENT).score(MOONS, CRESCENT)
-        > 0.97
-    )
+    assert make_pipeline(StandardScaler(), search.best_estimator_).fit(MOONS, CRESCENT).score(MOONS, CRESCENT) > 0.97
 
 
 def test_weights_are_routed_as_requested() -> None:
@@ -82,9 +79,7 @@ def test_weights_are_routed_as_requested() -> None:
         assert DC2(chain, compressor=small()).fit(MOONS, CRESCENT).weights_used_
         scored = model.score(MOONS, CRESCENT, sample_weight=(CRESCENT == 0).astype(float))
         assert scored == np.mean(model.predict(MOONS[CRESCENT == 0]) == 0)
-    assert (
-        not DC2(make_pipeline(StandardScaler(), SVC()), compressor=small()).fit(MOONS, CRESCENT).weights_used_
-    )
+    assert not DC2(make_pipeline(StandardScaler(), SVC()), compressor=small()).fit(MOONS, CRESCENT).weights_used_
 
 
 # -- what is refused ----------------------------------------------------------------------------------------------

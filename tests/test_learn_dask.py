@@ -38,9 +38,7 @@ FRAME = dd.from_pandas(pd.DataFrame(MOONS, columns=["a", "b"]), npartitions=4)
     ],
 )
 @pytest.mark.parametrize("data", [ROWS, FRAME], ids=["array", "frame"])
-def test_answers_are_those_for_rows_in_memory_and_come_when_asked(
-    estimator: Any, method: str, data: Any
-) -> None:
+def test_answers_are_those_for_rows_in_memory_and_come_when_asked(estimator: Any, method: str, data: Any) -> None:
     in_memory = DC2(estimator, compressor=small()).fit(MOONS, CRESCENT)
     model = DC2(estimator, compressor=small()).fit(data, CRESCENT)
     assert np.array_equal(model.signatures_.points, in_memory.signatures_.points)

@@ -23,9 +23,7 @@ X, Y = make_moons(3_000, noise=0.1, random_state=0)
 
 
 def nystroem(**parameters: Any) -> SignatureNystroem:
-    return SignatureNystroem(
-        **{"gamma": 2.0, "n_components": 60, "n_jobs": 1, "random_state": 0} | parameters
-    )
+    return SignatureNystroem(**{"gamma": 2.0, "n_components": 60, "n_jobs": 1, "random_state": 0} | parameters)
 
 
 def forest(**parameters: Any) -> RPFFeatures:
@@ -38,9 +36,7 @@ def forest(**parameters: Any) -> RPFFeatures:
 def test_inner_products_of_features_are_the_nystroem_kernel() -> None:
     model = nystroem().fit(X)
     S = model.components_
-    assert np.array_equal(
-        S, Compressor(60, populate="nearest", refine=5, random_state=0).fit(X).signatures_.points
-    )
+    assert np.array_equal(S, Compressor(60, populate="nearest", refine=5, random_state=0).fit(X).signatures_.points)
     to_landmarks = rbf_kernel(X[:50], S, gamma=2.0)
     expected = to_landmarks @ np.linalg.pinv(rbf_kernel(S, gamma=2.0), hermitian=True) @ to_landmarks.T
     Z = model.transform(X[:50])
@@ -52,9 +48,7 @@ def test_a_linear_model_on_the_features_is_a_kernel_machine() -> None:
     few, y = X[:200], X[:200, 0] ** 2
     ridge = Ridge(alpha=0.1, fit_intercept=False, solver="cholesky")
     ours = make_pipeline(nystroem(n_components=1_000), ridge).fit(few, y).predict(few)
-    assert np.allclose(
-        ours, KernelRidge(alpha=0.1, kernel="rbf", gamma=2.0).fit(few, y).predict(few), atol=1e-5
-    )
+    assert np.allclose(ours, KernelRidge(alpha=0.1, kernel="rbf", gamma=2.0).fit(few, y).predict(few), atol=1e-5)
     model = make_pipeline(nystroem(), LogisticRegression()).fit(X, Y)
     assert model.score(X, Y) > 0.98
 
@@ -173,9 +167,7 @@ def test_leaf_indicators_of_a_file_come_in_blocks(tmp_path: Path) -> None:
     assert (sparse.vstack(blocks) != forest().fit(X).transform(X)).nnz == 0
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"n_trees": 0}, {"n_points": 0}, {"grow_on": "rows"}, {"leaf_size": -1.0}]
-)
+@pytest.mark.parametrize("parameters", [{"n_trees": 0}, {"n_points": 0}, {"grow_on": "rows"}, {"leaf_size": -1.0}])
 def test_impossible_forests_are_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(parameters))):
         forest(**parameters).fit(X)

@@ -70,9 +70,7 @@ def test_both_cores_find_the_same_communities(graph, resolution, seed, kind, ite
 
 
 @pytest.mark.parametrize("resolution", [0.05, 1.0, 4.0])
-@pytest.mark.parametrize(
-    "graph", [tie_graph(shapes(300, 0)), grid(12), random_graph(200, 700, 0, heaviest=3)]
-)
+@pytest.mark.parametrize("graph", [tie_graph(shapes(300, 0)), grid(12), random_graph(200, 700, 0, heaviest=3)])
 def test_both_cores_find_the_same_communities_on_several_levels(graph, resolution):
     ours = native.leiden(native.Graph(*graph), resolution, 7, None, -1)
     assert ours.tolist() == reference.leiden(reference.Graph(*graph), resolution, 7, None, -1).tolist()
@@ -191,12 +189,7 @@ def test_a_search_by_small_parts_loses_next_to_nothing(points):
     by_parts = [search.communities(resolution) for resolution in resolutions]
     alone = [native.leiden(native.Graph(*graph), resolution, 0, None, 3) for resolution in resolutions]
     ours, theirs = (
-        np.array(
-            [
-                native.modularity(native.Graph(*graph), *found)
-                for found in zip(labels, resolutions, strict=True)
-            ]
-        )
+        np.array([native.modularity(native.Graph(*graph), *found) for found in zip(labels, resolutions, strict=True)])
         for labels in (by_parts, alone)
     )
     assert np.mean(ours / theirs) > 0.999
@@ -283,8 +276,6 @@ def test_nobody_finds_communities_of_clearly_larger_modularity(name, resolution)
         "igraph": igraph_communities(graph, resolution, -1),
         "scikit-network": scikit_network_communities(graph, resolution),
     }
-    theirs = {
-        other: native.modularity(native.Graph(*graph), labels, resolution) for other, labels in others.items()
-    }
+    theirs = {other: native.modularity(native.Graph(*graph), labels, resolution) for other, labels in others.items()}
     best = max(theirs.values())
     assert ours >= best - 0.001 * abs(best), (ours, theirs)

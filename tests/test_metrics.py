@@ -31,9 +31,7 @@ def accuracy_by_trying_all_matches(y_true: npt.NDArray[np.intp], y_pred: npt.NDA
 @given(labelled_rows)
 def test_accuracy_is_that_of_the_best_of_all_matches(rows):
     y_true, y_pred = rows.T
-    assert clustering_accuracy(y_true, y_pred) == pytest.approx(
-        accuracy_by_trying_all_matches(y_true, y_pred)
-    )
+    assert clustering_accuracy(y_true, y_pred) == pytest.approx(accuracy_by_trying_all_matches(y_true, y_pred))
 
 
 @given(labelled_rows, st.permutations(range(4)))

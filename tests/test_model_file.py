@@ -353,9 +353,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Any]:
 
 
 @given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
-def test_a_changed_byte_is_noticed_or_does_no_harm(
-    intact: tuple[Path, bytes, Any], place: float, change: int
-) -> None:
+def test_a_changed_byte_is_noticed_or_does_no_harm(intact: tuple[Path, bytes, Any], place: float, change: int) -> None:
     path, content, labels = intact
     index = int(place * len(content))
     path.write_bytes(content[:index] + bytes([content[index] ^ change]) + content[index + 1 :])

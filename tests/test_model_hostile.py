@@ -81,9 +81,7 @@ def test_what_is_honest_is_loaded(honest: Members, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("member", ["model.json", "bomb.npy"])
 def test_a_bomb_is_refused_before_it_is_unpacked(honest: Members, member: str, tmp_path: Path) -> None:
-    path = packed(
-        {name: content for name, content in honest.items() if name != member}, tmp_path / "model.dc2"
-    )
+    path = packed({name: content for name, content in honest.items() if name != member}, tmp_path / "model.dc2")
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open(member, "w") as sink:
         for _ in range(200):
             sink.write(b" " * 2**20)

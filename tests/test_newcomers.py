@@ -91,9 +91,7 @@ class TestNumberedColumns:
 
     def test_words_are_prepared_as_under_names_of_text(self):
         named = self.table.rename(columns=str)
-        fitted = [
-            DC2Clustering(2, prepare=TablePreparer(), random_state=0).fit(X) for X in (self.table, named)
-        ]
+        fitted = [DC2Clustering(2, prepare=TablePreparer(), random_state=0).fit(X) for X in (self.table, named)]
         np.testing.assert_array_equal(fitted[0].labels_, fitted[1].labels_)
         np.testing.assert_array_equal(fitted[0].predict(self.table), fitted[1].predict(named))
         assert fitted[0].preparer_.decisions_ == fitted[1].preparer_.decisions_

@@ -89,9 +89,7 @@ def test_rows_in_files_have_the_noise_of_rows_in_memory(parameters, weighted, tm
         parquet.write_table(table.slice(start, 400), tmp_path / f"{i}.parquet")
     columns = table.select(["a", "b", "c"]).to_pandas()
     files = as_source(str(tmp_path / "*.parquet"), drop=["w"], sample_weight="w" if weighted else None)
-    here = DC2Clustering(3, noise=0.05, **parameters).fit(
-        columns, sample_weight=weights if weighted else None
-    )
+    here = DC2Clustering(3, noise=0.05, **parameters).fit(columns, sample_weight=weights if weighted else None)
     there = DC2Clustering(3, noise=0.05, block_bytes=2000, **parameters).fit(files)
     assert there.noise_threshold_ == here.noise_threshold_
     assert np.array_equal(there.noise_weights_, here.noise_weights_)
@@ -117,9 +115,7 @@ def test_a_sample_that_misleads_costs_a_pass_and_changes_nothing(first_rows, mon
 def test_weights_equal_repeats(parameters):
     X, weights = rows(700), np.random.default_rng(1).integers(1, 4, 700)
     weighted = DC2Clustering(3, noise=0.05, **{"random_state": 0, **parameters}).fit(X, sample_weight=weights)
-    repeated = DC2Clustering(3, noise=0.05, **{"random_state": 0, **parameters}).fit(
-        np.repeat(X, weights, axis=0)
-    )
+    repeated = DC2Clustering(3, noise=0.05, **{"random_state": 0, **parameters}).fit(np.repeat(X, weights, axis=0))
     assert weighted.noise_threshold_ == repeated.noise_threshold_
     assert np.array_equal(np.repeat(weighted.labels_, weights), repeated.labels_)
 

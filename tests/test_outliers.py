@@ -33,9 +33,7 @@ def directions(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(np.float32), np.repeat([0, 1], [len(own), anywhere])
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "least"), [(5_000, 0.92), (50_000, 0.94)], ids=["rows are nodes", "compressed"]
-)
+@pytest.mark.parametrize(("n_rows", "least"), [(5_000, 0.92), (50_000, 0.94)], ids=["rows are nodes", "compressed"])
 def test_rows_anywhere_score_higher_than_rows_of_two_moons(n_rows, least):
     X, strays = moons_in_noise(n_rows)
     assert roc_auc_score(strays, DC2Clustering(2, random_state=0).fit(X).outlier_scores_) >= least

@@ -141,8 +141,7 @@ def test_text_comes_out_of_csv_as_it_went_in(tmp_path_factory, ids, cut, name):
     path = tmp_path_factory.mktemp("csv") / "labels.csv"
     labels = np.arange(len(ids), dtype=np.int32)
     pieces = [
-        (labels[start : start + cut], pa.table({name: ids[start : start + cut]}))
-        for start in range(0, len(ids), cut)
+        (labels[start : start + cut], pa.table({name: ids[start : start + cut]})) for start in range(0, len(ids), cut)
     ]
     assert write_labels(path, pieces) == len(ids)
     with open(path, encoding="utf-8", newline="") as file:
@@ -154,9 +153,7 @@ def test_csv_has_quotes_only_where_it_needs_them(tmp_path):
     ids = pa.table({"id": ["00000", "9007199254740993", "a b", "a,b", 'a"b', "a\nb", "", None, "1e5"]})
     write_labels(tmp_path / "labels.csv", [(np.zeros(9, np.int32), ids)])
     text = (tmp_path / "labels.csv").read_bytes().decode()
-    assert (
-        text == 'id,label\n00000,0\n9007199254740993,0\na b,0\n"a,b",0\n"a""b",0\n"a\nb",0\n,0\n,0\n1e5,0\n'
-    )
+    assert text == 'id,label\n00000,0\n9007199254740993,0\na b,0\n"a,b",0\n"a""b",0\n"a\nb",0\n,0\n,0\n1e5,0\n'
 
 
 def test_numbers_dates_and_categories_are_written_exactly(tmp_path):

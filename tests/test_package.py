@@ -24,9 +24,7 @@ print(dc2.core.name, len(compressor.signatures_.points))
 """
 
 
-def run_python(
-    code: str, *, site: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def run_python(code: str, *, site: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a new process that does not inherit the choice of a core.
 
     With `site`, dc2 comes from that folder: -S keeps an editable install from stepping in before it.
@@ -55,9 +53,7 @@ def test_asking_for_the_reference_core_is_silent() -> None:
 
 
 def test_a_missing_native_core_is_told_once_at_first_use_and_not_on_import() -> None:
-    hide = (
-        "import sys; sys.modules['dc2.core._native'] = None; import dc2; print('imported', file=sys.stderr)"
-    )
+    hide = "import sys; sys.modules['dc2.core._native'] = None; import dc2; print('imported', file=sys.stderr)"
     done = run_python(f"{hide}\n{FIT}\n{FIT}")
     before, after = done.stderr.split("imported")
     assert done.stdout.split() == ["reference", "16"] * 2, done.stderr
@@ -93,9 +89,7 @@ def test_the_conda_recipe_knows_the_version_and_asks_for_what_the_command_line_n
     run = re.search(r"  run:\n((?:    - .*\n)+)", recipe)
     assert run is not None
     assert set(re.findall(r"- (.*)", run[1])) == wanted
-    assert set(project["build-system"]["requires"]) <= {
-        line.replace(" ", "") for line in re.findall(r"- (.*)", recipe)
-    }
+    assert set(project["build-system"]["requires"]) <= {line.replace(" ", "") for line in re.findall(r"- (.*)", recipe)}
 
 
 def build_wheel(folder: Path, **environment: str) -> Path:

@@ -39,9 +39,7 @@ def weather_rows(n: int = 3000) -> pd.DataFrame:
 
 
 def quick(k: int, **changes) -> RPFCluster:
-    return RPFCluster(
-        k, **({"n_signatures": 50, "similarity": RPF(100, bandwidth=0.05), "random_state": 0} | changes)
-    )
+    return RPFCluster(k, **({"n_signatures": 50, "similarity": RPF(100, bandwidth=0.05), "random_state": 0} | changes))
 
 
 @pytest.fixture(scope="module")

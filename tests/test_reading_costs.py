@@ -58,9 +58,7 @@ def test_a_model_of_100_000_signatures_is_read_within_a_gigabyte(tmp_path):
     """A square of signatures would take 40 GB in float32."""
     file = tmp_path / "model.dc2"
     DC2Clustering(20, random_state=0).fit_signatures(signatures(100_000)).save(file)
-    told = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(file)], check=True, stdout=subprocess.PIPE, text=True
-    )
+    told = subprocess.run([sys.executable, "-c", PROGRAM, str(file)], check=True, stdout=subprocess.PIPE, text=True)
     most = json.loads(told.stdout)
     assert all(memory < GIGABYTE for memory in most.values()), most
     assert file.with_suffix(".html").stat().st_size < 2_000_000

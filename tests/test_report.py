@@ -47,9 +47,7 @@ def rows(n: int = 3000, k: int = 3, d: int = 12) -> pd.DataFrame:
 
 
 def quick(k: int, **changes) -> RPFCluster:
-    return RPFCluster(
-        k, **({"n_signatures": 100, "similarity": RPF(60, bandwidth=0.05), "random_state": 0} | changes)
-    )
+    return RPFCluster(k, **({"n_signatures": 100, "similarity": RPF(60, bandwidth=0.05), "random_state": 0} | changes))
 
 
 def written(model, folder: Path, **options) -> str:
@@ -249,9 +247,7 @@ def test_an_unusable_model_or_path_is_refused_and_leaves_no_file(model, tmp_path
 @pytest.mark.parametrize(
     "model",
     [
-        RPFCluster(
-            (2, 4), similarity=RPF(bandwidth=0.1), scale="robust", random_state=3, n_jobs=2, verbose=print
-        ),
+        RPFCluster((2, 4), similarity=RPF(bandwidth=0.1), scale="robust", random_state=3, n_jobs=2, verbose=print),
         RPFCluster(range(2, 5), similarity=Gaussian(), metric="cosine"),
         RPFCluster.paper(3, n_partitions=2, random_state=0),
         KASP(3, similarity=Gaussian(sigma=0.5)),

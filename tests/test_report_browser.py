@@ -49,9 +49,7 @@ def report(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 12))[np.arange(20_000) % 5] * 3 + rng.normal(size=(20_000, 12))
     names = ["temperature", "humidity", "<script>alert(1)</script>", *(f"x{i}" for i in range(9))]
-    model = RPFCluster(
-        5, n_signatures=300, similarity=RPF(200, bandwidth=0.05), scale="standard", random_state=0
-    )
+    model = RPFCluster(5, n_signatures=300, similarity=RPF(200, bandwidth=0.05), scale="standard", random_state=0)
     model.fit(pd.DataFrame(X, columns=names))
     folder = tmp_path_factory.mktemp("report")
     return write_report(model, folder / "report.html", title="Weather")
@@ -100,9 +98,7 @@ def test_the_page_opens_without_errors_and_fits_the_screen(browser, report, wher
     run = opened(browser, report, where, scheme)
     assert browser.get_log("browser") == []
     assert run("return document.documentElement.scrollWidth") <= WIDTHS[where]
-    loaded = (
-        "return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length"
-    )
+    loaded = "return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length"
     assert run(loaded) == 0
 
 
@@ -129,9 +125,7 @@ def test_a_tap_on_a_phone_shows_values_too(browser, report):
     in_sight(browser, "#signature-map svg")
     box = "document.querySelector('#signature-map use:nth-child(5)').getBoundingClientRect()"
     x, y = run(f"const box = {box}; return [box.x + box.width / 2, box.y + box.height / 2]")
-    browser.execute_cdp_cmd(
-        "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]}
-    )
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert "temperature" in tip(run)
 
@@ -157,9 +151,7 @@ def test_choosing_a_layout_moves_the_marks(browser, report):
     assert run(places) != before
     assert "directions" in browser.find_element("id", "map-note").text
     browser.find_element("css selector", ".choices button:first-child").click()
-    assert [place.split(" scale")[0] for place in run(places)] == [
-        place.split(" scale")[0] for place in before
-    ]
+    assert [place.split(" scale")[0] for place in run(places)] == [place.split(" scale")[0] for place in before]
 
 
 def test_choosing_a_cluster_fades_the_others(browser, report):
@@ -206,9 +198,7 @@ def explored(tmp_path_factory):
 
 
 def cells(run, selector: str) -> list[str]:
-    return run(
-        f"return [...document.querySelectorAll('{selector} tbody tr')].map((row) => row.cells[1].textContent)"
-    )
+    return run(f"return [...document.querySelectorAll('{selector} tbody tr')].map((row) => row.cells[1].textContent)")
 
 
 def test_the_slider_switches_map_table_and_profile_and_back(browser, explored):
@@ -216,12 +206,8 @@ def test_the_slider_switches_map_table_and_profile_and_back(browser, explored):
 
     path, model = explored
     run = opened(browser, path)
-    before = run(
-        "return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML"
-    )
-    colours = (
-        "return [...document.querySelectorAll('#signature-map use')].map((mark) => mark.style.fill).join()"
-    )
+    before = run("return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML")
+    colours = "return [...document.querySelectorAll('#signature-map use')].map((mark) => mark.style.fill).join()"
     painted = run(colours)
     slider = browser.find_element("id", "view")
     slider.send_keys(Keys.ARROW_LEFT)
@@ -235,9 +221,7 @@ def test_the_slider_switches_map_table_and_profile_and_back(browser, explored):
     assert run(colours) != painted
     browser.find_element("id", "view-reset").click()
     assert run(colours) == painted
-    after = run(
-        "return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML"
-    )
+    after = run("return document.querySelector('#sizes').innerHTML + document.querySelector('#heat').innerHTML")
     assert after == before
     assert browser.get_log("browser") == []
 
@@ -264,9 +248,7 @@ def test_two_clusters_are_compared_by_keyboard(browser, explored):
     second = run("return document.querySelector('#compare-table').innerText")
     assert first != second
     assert "Cluster 2" in second
-    run(
-        "document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))"
-    )
+    run("document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))")
     assert run("return document.getElementById('compare-a').options.length") == len(cells(run, "#sizes")) - 1
 
 
@@ -294,9 +276,7 @@ def test_noise_is_hidden_on_the_map_too_and_keys_pass_it_by(browser, explored):
     assert run(f"return {marks}.every((use) => use.style.display === 'none')")
     drawing.send_keys(Keys.ARROW_LEFT)
     assert tip(run).startswith("Cluster")
-    run(
-        "document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))"
-    )
+    run("document.getElementById('view').value = 0;document.getElementById('view').dispatchEvent(new Event('input'))")
     assert run(f"return {marks}.every((use) => use.style.display === 'none')")
     run("document.getElementById('noise').click()")
     assert run(f"return {marks}.every((use) => use.style.display === '')")

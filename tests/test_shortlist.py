@@ -77,9 +77,7 @@ def test_centres_that_move_keep_their_lists_in_a_new_order(router):
 
 def test_lists_of_many_signatures_hold_nearly_all_nearest_and_lead_out_of_every_blob(far_blobs, monkeypatch):
     monkeypatch.setattr(neighbours, "ALL_PAIRS", 0)
-    router = with_shortlist(
-        Compressor(1000, populate="leaf", random_state=0).fit(far_blobs).router_, NEAR, n_threads=2
-    )
+    router = with_shortlist(Compressor(1000, populate="leaf", random_state=0).fit(far_blobs).router_, NEAR, n_threads=2)
     distances = pairwise_distances(router.centres)
     nearest = np.argsort(distances, axis=1)[:, :NEAR]
     found = [np.isin(near, row).mean() for near, row in zip(nearest, router.shortlist, strict=True)]

@@ -61,8 +61,7 @@ def test_its_parameters_can_be_set_from_outside(estimator):
 @pytest.mark.parametrize("estimator", [RPFCluster, RASP, KASP])
 def test_a_name_stands_for_the_object_with_its_defaults(estimator, name, recipe):
     named, given = (
-        estimator(3, n_signatures=50, similarity=similarity, random_state=0).fit(X)
-        for similarity in (name, recipe)
+        estimator(3, n_signatures=50, similarity=similarity, random_state=0).fit(X) for similarity in (name, recipe)
     )
     np.testing.assert_array_equal(named.labels_, given.labels_)
     assert named.similarity_.matrix().tobytes() == given.similarity_.matrix().tobytes()
@@ -202,9 +201,7 @@ def test_a_compressor_that_contradicts_its_clusterer_is_refused(name, own):
 
 
 def test_no_compressor_is_the_one_with_its_defaults():
-    np.testing.assert_array_equal(
-        clusterer().fit(X).labels_, clusterer(compressor=Compressor()).fit(X).labels_
-    )
+    np.testing.assert_array_equal(clusterer().fit(X).labels_, clusterer(compressor=Compressor()).fit(X).labels_)
 
 
 def test_a_compressor_with_leaves_of_a_size_is_refused_since_the_clusterer_has_a_number():
@@ -216,9 +213,7 @@ def test_a_compressor_with_leaves_of_a_size_is_refused_since_the_clusterer_has_a
 
 
 def test_the_paper_is_what_it_says():
-    model = RPFCluster.paper(
-        3, n_partitions=2, divide="sampling", bandwidth=0.05, n_signatures=50, random_state=0
-    )
+    model = RPFCluster.paper(3, n_partitions=2, divide="sampling", bandwidth=0.05, n_signatures=50, random_state=0)
     compressor, similarity = model.compressor, model.similarity
     assert (compressor.n_partitions, compressor.divide) == (2, "sampling")
     assert (compressor.cut, compressor.sharpen, compressor.populate) == ("median", 0, "leaf")

@@ -15,9 +15,7 @@ from test_report_browser import browser  # noqa: F401  (a fixture)
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "docs"
 
-needs_site = pytest.mark.skipif(
-    not (SITE / "index.html").exists(), reason="`make docs` has not built the site"
-)
+needs_site = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="`make docs` has not built the site")
 # One page of each kind; all pages are checked for links and pictures, which needs no browser.
 OPENED = [
     "index.html",
@@ -60,9 +58,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages() -> dict[Path, Page]:
-    return {
-        path.resolve(): Page(path) for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts
-    }
+    return {path.resolve(): Page(path) for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -108,9 +104,7 @@ def test_every_link_within_the_site_leads_somewhere(pages):
 @pytest.mark.slow
 @needs_site
 def test_nothing_is_loaded_from_elsewhere(pages):
-    elsewhere = [
-        link for page in pages.values() for link in page.links if link.endswith(".js") and "//" in link
-    ]
+    elsewhere = [link for page in pages.values() for link in page.links if link.endswith(".js") and "//" in link]
     assert elsewhere == []
 
 

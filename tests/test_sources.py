@@ -105,9 +105,7 @@ def test_float32_only_where_it_holds_every_value(dtypes, expected):
     assert promoted_dtype(map(np.dtype, dtypes)) == expected
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint16", "float16", "int32", "int64", "uint64", "longdouble"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float16", "int32", "int64", "uint64", "longdouble"])
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "pyarrow", "parquet", "arrow", "npy"])
 def test_all_kinds_of_numbers_are_taken_by_the_same_rule(kind, dtype, tmp_path):
     if dtype == "longdouble" and kind not in ("array", "npy"):
@@ -167,9 +165,7 @@ def test_values_that_are_not_finite_are_named_with_column_count_and_row():
         raise_if_not_finite(X, ["a", "b", "c"], start=100)
     X = np.ones((2, 2), np.float32)
     X[1, 0] = -np.inf
-    with pytest.raises(
-        InputError, match=r"infinity or a value too large for dtype\('float32'\).*column 0 has 1"
-    ):
+    with pytest.raises(InputError, match=r"infinity or a value too large for dtype\('float32'\).*column 0 has 1"):
         raise_if_not_finite(X)
 
 
@@ -193,9 +189,7 @@ class TestWeights:
         assert all(block.weights.dtype == np.float64 for block in blocks)
         assert all(len(block.weights) == len(block.X) for block in blocks)
 
-    @pytest.mark.parametrize(
-        "kind", ["pandas", "polars", "pyarrow", "parquet", "arrow", "csv", "callable of frames"]
-    )
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "parquet", "arrow", "csv", "callable of frames"])
     def test_a_column_of_weights_is_no_feature(self, kind, tmp_path):
         made = (IN_MEMORY | STREAMED)[kind](self.X, tmp_path, [0.4])
         source = as_source(made, sample_weight="c1")

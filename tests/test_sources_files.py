@@ -54,9 +54,7 @@ class TestFiles:
 
     def test_row_counts_come_from_metadata_where_there_are_any(self, suffix, write):
         source = as_source(write(f"x{suffix}", {"x": [1.0, 2.0, 3.0]}))
-        without_count = suffix in (".arrow", ".feather") and not hasattr(
-            pa.RecordBatchFileReader, "count_rows"
-        )
+        without_count = suffix in (".arrow", ".feather") and not hasattr(pa.RecordBatchFileReader, "count_rows")
         assert source.n_rows == (None if suffix == ".csv" or without_count else 3)
 
     def test_text_is_refused_with_file_and_column(self, suffix, write):
@@ -66,9 +64,7 @@ class TestFiles:
 
     def test_missing_values_are_refused_with_file_column_and_count(self, suffix, write):
         path = write(f"x{suffix}", {"x": [1.0, 2.0, 3.0], "y": [1.0, None, None]})
-        with pytest.raises(
-            InputError, match=rf"x\{suffix}' contains missing.*column 'y' has 2 \(first in row 1\)"
-        ):
+        with pytest.raises(InputError, match=rf"x\{suffix}' contains missing.*column 'y' has 2 \(first in row 1\)"):
             rows_of(as_source(path))
 
     def test_no_rows_are_refused(self, suffix, write):
@@ -127,10 +123,7 @@ class TestFiles:
             tmp_path.as_uri(),
             [f"{tmp_path.as_uri()}/a{suffix}"],
         ):
-            assert (
-                rows_of(as_source(address)).ravel().tolist()
-                == [1, 2][: 1 if isinstance(address, list) else 2]
-            )
+            assert rows_of(as_source(address)).ravel().tolist() == [1, 2][: 1 if isinstance(address, list) else 2]
 
 
 class TestPaths:
@@ -168,9 +161,7 @@ class TestPaths:
         with pytest.raises(SourceError, match=message):
             as_source(tmp_path / path)
 
-    @pytest.mark.parametrize(
-        "address", ["nowhere://a/b.parquet", "file:///no/such/x.parquet", "file:///no/*.csv"]
-    )
+    @pytest.mark.parametrize("address", ["nowhere://a/b.parquet", "file:///no/such/x.parquet", "file:///no/*.csv"])
     def test_addresses_that_lead_nowhere_are_named(self, address):
         with pytest.raises(SourceError, match=r"nowhere|no/such|no/"):
             as_source(address)
@@ -317,9 +308,7 @@ def test_memory_stays_bounded_whatever_the_size_of_the_file(suffix, tmp_path):
         else:
             for _ in range(25):
                 writer.write_batch(part)
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK_OF_A_PASS, str(path)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", PEAK_OF_A_PASS, str(path)], capture_output=True, text=True, check=True)
     rows, extra_megabytes = map(int, done.stdout.split())
     assert rows == 2_500_000
     assert extra_megabytes < 100

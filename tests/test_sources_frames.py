@@ -32,20 +32,14 @@ class TestFrames:
         assert as_source(frame, drop="a").feature_names == ("b", "c")
 
     def test_columns_of_several_types_go_through_the_promotion_rule(self, make):
-        narrow = make(
-            {"i": np.array([1, 2], np.int16), "f": np.array([0.5, 1], np.float32), "t": [True, False]}
-        )
+        narrow = make({"i": np.array([1, 2], np.int16), "f": np.array([0.5, 1], np.float32), "t": [True, False]})
         assert as_source(narrow).dtype == np.float32
         assert rows_of(as_source(narrow)).tolist() == [[1, 0.5, 1], [2, 1, 0]]
-        assert (
-            as_source(make({"i": np.array([1, 2]), "f": np.array([0.5, 1], np.float32)})).dtype == np.float64
-        )
+        assert as_source(make({"i": np.array([1, 2]), "f": np.array([0.5, 1], np.float32)})).dtype == np.float64
 
     def test_text_is_refused_with_the_names_and_the_way_out(self, make):
         frame = make({"x": [1.0, 2.0], "name": ["a", "b"], "town": ["c", "d"]})
-        with pytest.raises(
-            InputTypeError, match=r"not numeric: 'name', 'town' .*columns= or drop=.*OneHotEncoder"
-        ):
+        with pytest.raises(InputTypeError, match=r"not numeric: 'name', 'town' .*columns= or drop=.*OneHotEncoder"):
             as_source(frame)
         assert as_source(frame, drop=["name", "town"]).feature_names == ("x",)
 

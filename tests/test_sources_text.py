@@ -175,12 +175,8 @@ print("still here")
 
 def test_a_damaged_arrow_file_does_not_end_the_process(tmp_path):
     ids = [f"row {row}" for row in range(40)]
-    pa.feather.write_feather(
-        pa.table({"id": ids, "x": np.arange(40.0)}), tmp_path / "x.arrow", "uncompressed"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", FLIPS, str(tmp_path / "x.arrow")], capture_output=True, text=True
-    )
+    pa.feather.write_feather(pa.table({"id": ids, "x": np.arange(40.0)}), tmp_path / "x.arrow", "uncompressed")
+    done = subprocess.run([sys.executable, "-c", FLIPS, str(tmp_path / "x.arrow")], capture_output=True, text=True)
     assert done.stdout.strip() == "still here", done.stderr
 
 

@@ -76,9 +76,7 @@ def test_sparse_rows_have_the_labels_of_dense_rows_to_the_bit(model: Any) -> Non
     assert np.array_equal(sparse.predict_proba(X), dense.predict_proba(X.toarray()))
 
 
-@given(
-    st.integers(0, 2**32), st.sampled_from([np.float32, np.float64, np.int16, np.int64]), st.integers(1, 5000)
-)
+@given(st.integers(0, 2**32), st.sampled_from([np.float32, np.float64, np.int16, np.int64]), st.integers(1, 5000))
 def test_compressors_do_not_tell_sparse_from_dense(seed: int, dtype: Any, block_bytes: int) -> None:
     draw = np.random.default_rng(seed)
     X = sp.csr_array(np.where(draw.random((80, 9)) < 0.2, draw.integers(1, 9, (80, 9)), 0).astype(dtype))

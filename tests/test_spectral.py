@@ -108,15 +108,11 @@ def test_eigenvectors_of_the_identity_are_found_whole():
 def test_kmeans_is_as_good_as_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     for n_clusters in (3, 10):
-        rows = (
-            rng.normal(size=(400, 5)) + 2 * rng.normal(size=(n_clusters, 5))[rng.integers(0, n_clusters, 400)]
-        )
+        rows = rng.normal(size=(400, 5)) + 2 * rng.normal(size=(n_clusters, 5))[rng.integers(0, n_clusters, 400)]
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         weights = rng.uniform(0.5, 2.0, 400)
         labels = assign_kmeans(rows, n_clusters, weights, np.random.default_rng(0))
-        centres = np.array(
-            [np.average(rows[labels == c], axis=0, weights=weights[labels == c]) for c in set(labels)]
-        )
+        centres = np.array([np.average(rows[labels == c], axis=0, weights=weights[labels == c]) for c in set(labels)])
         reference = KMeans(n_clusters, n_init=10, random_state=0).fit(rows, sample_weight=weights)
         assert weights @ np.square(rows - centres[labels]).sum(axis=1) <= 1.01 * reference.inertia_
 
@@ -262,9 +258,7 @@ def test_the_order_of_points_does_not_change_the_partition(shares, name, assign)
     labels = spectral_clustering(similarity, n_clusters, assign=assign, random_state=0).labels
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(y))
-        shuffled = spectral_clustering(
-            similarity[np.ix_(order, order)], n_clusters, assign=assign, random_state=0
-        )
+        shuffled = spectral_clustering(similarity[np.ix_(order, order)], n_clusters, assign=assign, random_state=0)
         assert adjusted_rand_score(labels[order], shuffled.labels) == 1.0
 
 
@@ -324,9 +318,7 @@ def test_a_ring_that_can_be_cut_anywhere_is_cut_in_arcs(assign):
     assert result.degenerate
     assert np.count_nonzero(np.diff(result.labels, append=result.labels[0])) == 2
     assert 8 <= result.labels.sum() <= 16
-    assert_array_equal(
-        spectral_clustering(shaken(ring, 0), 2, assign=assign, random_state=0).labels, result.labels
-    )
+    assert_array_equal(spectral_clustering(shaken(ring, 0), 2, assign=assign, random_state=0).labels, result.labels)
 
 
 @pytest.mark.parametrize("assign", ASSIGN)

@@ -47,9 +47,7 @@ def assert_right(compressor: Compressor, X: NDArray[Any], weights: Any = None) -
     assert np.isclose(compressor.distortion_, np.average((off * off).sum(axis=1), weights=weights), rtol=1e-6)
     means = np.stack([np.bincount(labels, weights * x, len(signatures)) for x in X.T], axis=1)
     filled = sizes > 0
-    np.testing.assert_allclose(
-        signatures.points[filled], means[filled] / sizes[filled, None], rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(signatures.points[filled], means[filled] / sizes[filled, None], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("way", [{}, {"populate": "nearest"}, {"n_partitions": 3}], ids=str)

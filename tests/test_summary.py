@@ -98,9 +98,7 @@ def test_a_summary_is_a_frame_of_the_kind_that_the_user_works_with():
 def test_without_a_library_for_frames_the_next_one_is_taken(monkeypatch, gone, kind):
     from dc2.estimators import frames
 
-    monkeypatch.setattr(
-        frames, "find_spec", lambda name: None if name in gone else sys.modules[name].__spec__
-    )
+    monkeypatch.setattr(frames, "find_spec", lambda name: None if name in gone else sys.modules[name].__spec__)
     assert frames.frame_kind(DC2Clustering(), None) == kind
     records = DC2Clustering(random_state=0).fit(X).summary()
     assert kind is not None or [record["rows"] for record in records] == [600, 300, 100]
@@ -176,9 +174,7 @@ def test_one_column_or_one_cluster_makes_no_remark():
     for width, labels in ((1, [0, 1, 1]), (2, [0, 0, 0])):
         points = np.arange(3.0)[:, None].repeat(width, axis=1)
         names = tuple("ab"[:width])
-        clusters = FittedClusters(
-            points, points, ones, ones, np.array(labels, np.int32), names, max(labels) + 1
-        )
+        clusters = FittedClusters(points, points, ones, ones, np.array(labels, np.int32), names, max(labels) + 1)
         assert column_remarks(clusters, 3) == []
 
 
@@ -193,10 +189,7 @@ def test_a_notebook_shows_the_diagram_and_once_fitted_the_summary():
     assert "sk-container" in shown
     assert html.escape("very high <b> (+") in shown
     assert "3 clusters stand out" in shown
-    assert (
-        shown in model._repr_mimebundle_()["text/html"]
-        or "3 clusters" in model._repr_mimebundle_()["text/html"]
-    )
+    assert shown in model._repr_mimebundle_()["text/html"] or "3 clusters" in model._repr_mimebundle_()["text/html"]
 
 
 def test_signatures_print_in_three_lines():
@@ -268,10 +261,7 @@ def test_of_a_layer_it_is_said_that_it_was_asked_for():
     other = next(i for i, layer in enumerate(model.layers_) if layer.max() + 1 != chosen)
     model.recluster(layer=other)
     assert str(model.verdict_) == words
-    assert (
-        verdict_in_words(model)
-        == f"{model.n_clusters_} clusters, the layer asked for. Of all numbers: {words}"
-    )
+    assert verdict_in_words(model) == f"{model.n_clusters_} clusters, the layer asked for. Of all numbers: {words}"
 
 
 def test_more_clusters_than_signatures_are_refused_in_these_words():

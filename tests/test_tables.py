@@ -138,9 +138,7 @@ def test_unseen_levels_are_other_and_counted(preparer: TablePreparer) -> None:
 def test_words_among_numbers_are_refused_with_their_rows_unless_overruled() -> None:
     mixed = TABLE[["visits"]].assign(code=["7", "8"] * 3000)
     mixed.loc[[17, 230], "code"] = "many"
-    with pytest.raises(
-        InputError, match=r"numbers and words: 'many', in 2 of .* \(rows 17, 230, counted from 0\)"
-    ):
+    with pytest.raises(InputError, match=r"numbers and words: 'many', in 2 of .* \(rows 17, 230, counted from 0\)"):
         TablePreparer().fit(mixed)
     assert "category" in TablePreparer(["code"]).fit(mixed).decisions_["code"]
 
@@ -198,10 +196,7 @@ class TestManyLevels:
     table = pd.DataFrame(
         {
             "spend": draw.normal(4 * group, 1),
-            "state": [
-                f"S{12 * one + other:02}"
-                for one, other in zip(group, draw.integers(0, 12, 2000), strict=True)
-            ],
+            "state": [f"S{12 * one + other:02}" for one, other in zip(group, draw.integers(0, 12, 2000), strict=True)],
             "plan": np.array(["gold", "red", "blue", "free"])[group],
             "side": np.array(["east", "west"])[group // 2],
         }
@@ -406,9 +401,7 @@ def test_predict_needs_no_column_that_was_left_out(tmp_path: Path) -> None:
 def test_a_typical_row_has_levels_and_no_shares() -> None:
     model = fitted(TABLE)
     typical = [record["typical"] for record in Facts.of(model).summary]
-    assert not any(
-        "=1" in words.split(", ") or words.count("=") != words.count(", ") + 1 for words in typical
-    )
+    assert not any("=1" in words.split(", ") or words.count("=") != words.count(", ") + 1 for words in typical)
     assert any("plan=" in words for words in typical)
     for words in typical:
         assert words.count("plan=") <= 1
@@ -432,8 +425,7 @@ def test_blanks_take_what_the_first_of_the_nearest_donors_has(
     for row, lacks in zip(expected, blank, strict=True):
         if not lacks.all():
             squared = [
-                sum((row[~lacks][i] - donor[i]) ** 2 for i in range((~lacks).sum()))
-                for donor in donors[:, ~lacks]
+                sum((row[~lacks][i] - donor[i]) ** 2 for i in range((~lacks).sum())) for donor in donors[:, ~lacks]
             ]
             row[lacks] = donors[int(np.argmin(squared))][lacks]
     fill_blanks(rows, blank, donors)

@@ -20,17 +20,13 @@ def test_a_few_words_among_numbers_below_one_are_refused_too(word: str) -> None:
     rng = np.random.default_rng(0)
     column = [f"{value:.2f}" for value in rng.random(400)]
     column[7] = word
-    with pytest.raises(
-        InputError, match=r"numbers and words: .*, in 1 of 400 sampled rows \(rows 7, counted from 0\)"
-    ):
+    with pytest.raises(InputError, match=r"numbers and words: .*, in 1 of 400 sampled rows \(rows 7, counted from 0\)"):
         TablePreparer().fit(pd.DataFrame({"x": column, "y": rng.normal(size=400)}))
 
 
 def test_a_dash_is_a_blank() -> None:
     values = [f"{value:.3f}" for value in np.random.default_rng(0).random(200)]
-    table = pd.DataFrame(
-        {"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7}
-    )
+    table = pd.DataFrame({"x": ["-" if i % 4 == 0 else values[i] for i in range(200)], "y": np.arange(200.0) % 7})
     assert "blanks (25.0%)" in TablePreparer().fit(table).decisions_["x"]
 
 

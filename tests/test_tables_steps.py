@@ -40,9 +40,7 @@ def test_counts_and_ratings_cut_no_cluster():
 
 def test_a_table_of_one_group_with_ratings_is_one_cluster():
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {"a": rng.normal(size=2000), "rating": rng.integers(1, 6, 2000), "city": ["x", "y"] * 1000}
-    )
+    table = pd.DataFrame({"a": rng.normal(size=2000), "rating": rng.integers(1, 6, 2000), "city": ["x", "y"] * 1000})
     assert DC2Clustering(random_state=0).fit(table).n_clusters_ == 1
 
 

@@ -91,10 +91,7 @@ def commented(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[np.int6
     draw = np.random.default_rng(seed)
     topic = draw.integers(0, 3, n_rows)
     comments = [
-        " ".join(
-            str(draw.choice(TOPICS[one] if draw.random() < 0.5 else USUAL))
-            for _ in range(draw.integers(6, 16))
-        )
+        " ".join(str(draw.choice(TOPICS[one] if draw.random() < 0.5 else USUAL)) for _ in range(draw.integers(6, 16)))
         for one in topic
     ]
     table = pd.DataFrame({"x": draw.normal(size=n_rows), "y": draw.normal(size=n_rows), "comment": comments})
@@ -158,9 +155,7 @@ def test_texts_tell_what_numbers_do_not() -> None:
     assert adjusted_rand_score(TOPIC[there], model.labels_[there]) > 0.9
 
 
-@pytest.mark.parametrize(
-    "words", [[*TOPICS[0], *TOPICS[1], *USUAL], USUAL[:8]], ids=["many words", "few words"]
-)
+@pytest.mark.parametrize("words", [[*TOPICS[0], *TOPICS[1], *USUAL], USUAL[:8]], ids=["many words", "few words"])
 def test_texts_that_tell_nothing_do_not_hide_what_numbers_tell(words: list[str]) -> None:
     draw = np.random.default_rng(1)
     group = draw.integers(0, 3, 2000)
@@ -226,9 +221,7 @@ def test_a_saved_model_reads_texts_as_it_did(tmp_path: Path) -> None:
         {"components": ()},
     ],
 )
-def test_a_part_that_does_not_fit_together_is_refused(
-    preparer: TablePreparer, broken: dict[str, Any]
-) -> None:
+def test_a_part_that_does_not_fit_together_is_refused(preparer: TablePreparer, broken: dict[str, Any]) -> None:
     (part,) = preparer._record.texts
     part.check()
     with pytest.raises(InputError, match="TextPart"):
@@ -270,17 +263,13 @@ def test_lists_are_no_text() -> None:
 
 @pytest.mark.parametrize("texts", [["same"] * 40, ["a b", "b a"] * 20, ["!", "?"] * 20])
 def test_texts_of_the_same_letters_are_left_out(texts: list[str]) -> None:
-    preparer = TablePreparer(texts=["comment"]).fit(
-        pd.DataFrame({"x": np.arange(40) * 0.7 % 3, "comment": texts})
-    )
+    preparer = TablePreparer(texts=["comment"]).fit(pd.DataFrame({"x": np.arange(40) * 0.7 % 3, "comment": texts}))
     assert preparer.decisions_["comment"] == "left out: its texts are all made of the same letters"
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, 5, 30])
 def test_few_texts_are_enough(n_rows: int) -> None:
-    table = pd.DataFrame(
-        {"x": np.arange(n_rows) % 3 * 1.5, "comment": list(TABLE["comment"].dropna()[:n_rows])}
-    )
+    table = pd.DataFrame({"x": np.arange(n_rows) % 3 * 1.5, "comment": list(TABLE["comment"].dropna()[:n_rows])})
     assert np.isfinite(TablePreparer(texts=["comment"]).fit_transform(table)).all()
 
 

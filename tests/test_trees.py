@@ -19,9 +19,7 @@ def normal_rows(n_rows: int, width: int, dtype: Any = np.float64, seed: int = 0)
     return np.random.default_rng(seed).standard_normal((n_rows, width)).astype(dtype)
 
 
-ODD_VALUES = st.sampled_from(
-    [0.0, -0.0, 1.0, -1.0, 1.5, 5e-324, -3e-310, 1e-45, 1e30, -1e30, 1e9, 1e9 + 1, 1 / 3]
-)
+ODD_VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1.5, 5e-324, -3e-310, 1e-45, 1e30, -1e30, 1e9, 1e9 + 1, 1 / 3])
 
 
 @st.composite
@@ -33,10 +31,7 @@ def odd_rows(draw: Any) -> NDArray[Any]:
 
 
 def same_tree(a: RPTree, b: RPTree) -> bool:
-    return all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("directions", "thresholds", "children")
-    )
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("directions", "thresholds", "children"))
 
 
 # --- leaves --------------------------------------------------------------------------------------------------------
@@ -158,10 +153,7 @@ def test_sharpening_turns_directions_towards_the_rows_principal_axis():
 def test_more_candidates_find_a_direction_of_no_less_spread():
     X = normal_rows(300, 6) * np.arange(1, 7)
     for seed in range(10):
-        spread = [
-            root_projection(RPTree.grow(X, max_leaves=2, n_candidates=c, rng=seed), X).var()
-            for c in (1, 4, 16)
-        ]
+        spread = [root_projection(RPTree.grow(X, max_leaves=2, n_candidates=c, rng=seed), X).var() for c in (1, 4, 16)]
         assert spread[0] <= 1.00001 * spread[1] <= 1.0001 * spread[2]
 
 
@@ -177,9 +169,7 @@ def test_any_rows_are_routed_as_they_are_among_all(n_rows, width, seed, data):
     np.testing.assert_array_equal(tree.apply(X[rows]), tree.apply(X)[rows])
 
 
-@pytest.mark.parametrize(
-    "view", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: np.repeat(X, 2, 1)[:, ::2]]
-)
+@pytest.mark.parametrize("view", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: np.repeat(X, 2, 1)[:, ::2]])
 def test_the_layout_of_memory_does_not_matter(view):
     X = normal_rows(200, 7, np.float32)
     laid_out = view(X)

@@ -187,9 +187,7 @@ def test_dask_works_on_lists(tmp_path: Path) -> None:
 def test_the_command_line_takes_embeddings_beside_ids_and_texts(tmp_path: Path) -> None:
     main = pytest.importorskip("dc2.cli").main
     X, group = embeddings()
-    table = pa.table(
-        {"id": np.arange(len(X)), "title": [f"t {row}" for row in range(len(X))], "vec": arrow_list(X)}
-    )
+    table = pa.table({"id": np.arange(len(X)), "title": [f"t {row}" for row in range(len(X))], "vec": arrow_list(X)})
     pq.write_table(table, tmp_path / "rows.parquet")
     for number, columns in enumerate((["--id", "id"], ["--id", "id", "--columns", "vec"])):
         labels, model = str(tmp_path / f"{number}.csv"), str(tmp_path / f"{number}.dc2")
@@ -219,9 +217,7 @@ def test_words_beside_lists_are_prepared_and_lists_alone_stay_as_they_are(kind: 
     columns = {"title": [f"text {number}" for number in range(len(X))], "vec": list(X)}
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[kind](columns)
     model = DC2Clustering(3, n_signatures=50, random_state=0, metric="cosine")
-    with pytest.warns(
-        PreparationNote, match=r"title: left out: text.*\n.*vec: lists of 48 numbers, taken as they"
-    ):
+    with pytest.warns(PreparationNote, match=r"title: left out: text.*\n.*vec: lists of 48 numbers, taken as they"):
         model.fit(table)
     assert np.array_equal(model.labels_, DC2Clustering(**model.get_params()).fit_predict(X))
     model.save(tmp_path / "model.dc2")

@@ -17,9 +17,7 @@ ROOT = Path(__file__).parents[1]
 BUILT, WHEELS, ROOMS = ROOT / "dist", ROOT / "wheelhouse", ROOT / "build" / "wheel-rooms"
 OLDEST, STABLE = (3, 11), (3, 12)
 # What is compiled for a graphics card is compiled when it is first used, so its sources belong into the wheel.
-FOREIGN = re.compile(
-    r"(^|/)(tests?|benchmarks|evaluation|native|docs)/|\.(cpp|o|a)$|^(?!dc2/core/gpu/).*\.hpp$"
-)
+FOREIGN = re.compile(r"(^|/)(tests?|benchmarks|evaluation|native|docs)/|\.(cpp|o|a)$|^(?!dc2/core/gpu/).*\.hpp$")
 
 Version = tuple[int, int]
 

@@ -45,9 +45,7 @@ def python_reference() -> str:
     }
     parts = [_heading("API reference", "="), INTRODUCTION, ""]
     parts += [_section(title, "dc2", listed) for title, listed in sections.items()]
-    parts += [
-        ".. py:data:: dc2.__version__\n   :type: str\n\n   The version, as ``dc2.show_versions()`` tells it.\n"
-    ]
+    parts += [".. py:data:: dc2.__version__\n   :type: str\n\n   The version, as ``dc2.show_versions()`` tells it.\n"]
     parts += [_section(title, module, public_names(module)) for module, title in MODULES.items()]
     return "\n".join(parts)
 

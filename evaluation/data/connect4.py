@@ -40,9 +40,7 @@ def load_connect4(data_home: Folder | None = None, *, download: bool = True) -> 
     pieces, target = _parse(lines, str(path))
     data = pieces.astype(np.float32)
     standardise(data)
-    return Bunch(
-        data=data, target=target, target_names=np.array(_RESULTS), feature_names=list(_SQUARES), DESCR=_DESCR
-    )
+    return Bunch(data=data, target=target, target_names=np.array(_RESULTS), feature_names=list(_SQUARES), DESCR=_DESCR)
 
 
 def _parse(lines: list[bytes], where: str) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:

@@ -84,9 +84,7 @@ def _fetch(archive: Archive, wanted: list[DataFile], folder: Path) -> None:
     name = PurePosixPath(urllib.parse.unquote(urllib.parse.urlparse(archive.url).path)).name
     with tempfile.TemporaryDirectory(dir=folder, prefix="download-") as temporary:
         downloader = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)
-        packed = pooch.retrieve(
-            archive.url, known_hash=None, fname=name, path=temporary, downloader=downloader
-        )
+        packed = pooch.retrieve(archive.url, known_hash=None, fname=name, path=temporary, downloader=downloader)
         with Path(packed).open("rb") as stream:
             for inner, content in plain_files(name, stream, archive.max_bytes):
                 if inner in by_name:

@@ -43,9 +43,7 @@ def load_ht_sensor(data_home: Folder | None = None, *, download: bool = True) ->
     """
     readings_path, metadata_path = obtain(_ARCHIVE, data_home, download=download)
     class_of = _read_metadata(metadata_path)
-    blocks = numeric_blocks(
-        readings_path, n_columns=len(HT_FEATURES) + 1, delimiter=None, dtype=np.float32, skip=1
-    )
+    blocks = numeric_blocks(readings_path, n_columns=len(HT_FEATURES) + 1, delimiter=None, dtype=np.float32, skip=1)
     table = stack(blocks, readings_path)
     recording = table[:, 0].astype(np.int32)
     return Bunch(
@@ -75,9 +73,7 @@ def _read_metadata(path: Path) -> dict[int, int]:
     return class_of
 
 
-def _join(
-    recording: NDArray[np.int32], class_of: dict[int, int], readings: Path, metadata: Path
-) -> NDArray[Any]:
+def _join(recording: NDArray[np.int32], class_of: dict[int, int], readings: Path, metadata: Path) -> NDArray[Any]:
     present, row_of = np.unique(recording, return_inverse=True)
     unknown = [int(number) for number in present if int(number) not in class_of]
     if unknown:

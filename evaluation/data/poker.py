@@ -70,14 +70,10 @@ def load_poker(
     make_poker : The same distribution, without any file.
     """
     if subset not in _ARCHIVES:
-        raise ParameterError(
-            f"subset={subset!r} is unknown; choose 'test' (1,000,000 rows) or 'train' (25,010 rows)."
-        )
+        raise ParameterError(f"subset={subset!r} is unknown; choose 'test' (1,000,000 rows) or 'train' (25,010 rows).")
     (path,) = obtain(_ARCHIVES[subset], data_home, download=download)
     table = stack(numeric_blocks(path, n_columns=2 * _CARDS + 1, delimiter=",", dtype=np.int8), path)
-    return _bunch(
-        table[:, :-1].astype(np.float32), table[:, -1].astype(np.int32), _DESCR.format(subset=subset)
-    )
+    return _bunch(table[:, :-1].astype(np.float32), table[:, -1].astype(np.int32), _DESCR.format(subset=subset))
 
 
 def make_poker(n: int = 1_000_000, seed: int = 0) -> Bunch:

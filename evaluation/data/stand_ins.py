@@ -122,9 +122,7 @@ def _record_home(
     phase, temperature, humidity = rng.uniform(0.0, 6.0), rng.normal(26.0, 2.0), rng.normal(57.0, 6.0)
     ageing = rng.normal(1.0, 0.05, size=_HT_SENSORS)
     time = np.linspace(-1.0, stimulus + 1.0, len(out))
-    response = -np.expm1(-np.clip(time, 0.0, stimulus) / 0.15) * np.exp(
-        -np.maximum(time - stimulus, 0.0) / 0.3
-    )
+    response = -np.expm1(-np.clip(time, 0.0, stimulus) / 0.15) * np.exp(-np.maximum(time - stimulus, 0.0) / 0.3)
     warmth, damp = np.sin(time + phase), np.sin(1.7 * time + phase)
     weather = 1.0 - 0.02 * warmth - 0.03 * damp
     out[:, 0] = time
@@ -147,9 +145,7 @@ def _record_mixture(
     copies = np.tile(np.repeat(np.arange(_GAS_KINDS), 2), 2)  # the kind of each sensor, in UCI's order
     mix = np.zeros((2 * _GAS_KINDS, _GAS_SENSORS), dtype=np.float32)
     for gas in range(2):
-        mix[gas * _GAS_KINDS + copies, np.arange(_GAS_SENSORS)] = rng.uniform(
-            500.0, 2000.0, size=_GAS_SENSORS
-        )
+        mix[gas * _GAS_KINDS + copies, np.arange(_GAS_SENSORS)] = rng.uniform(500.0, 2000.0, size=_GAS_SENSORS)
     drift = rng.normal(0.0, 0.1, size=_GAS_SENSORS) / _GAS_SECONDS
 
     step = _GAS_SECONDS / max(len(out), 1)

@@ -28,9 +28,7 @@ def load_table(name: str, data_home: Folder | None = None) -> Bunch:
         )
     with open_bytes(path) as stream:
         headings = stream.readline().decode().split()
-    table = stack(
-        numeric_blocks(path, n_columns=len(headings), delimiter="\t", dtype=np.float32, skip=1), path
-    )
+    table = stack(numeric_blocks(path, n_columns=len(headings), delimiter="\t", dtype=np.float32, skip=1), path)
     data = np.ascontiguousarray(table[:, :-1])
     standardise(data)
     classes, target = np.unique(table[:, -1].astype(np.int32), return_inverse=True)

@@ -40,9 +40,7 @@ def numeric_blocks(
                 "Fetch the file again."
             ) from error
         if block.shape[1] != n_columns:
-            raise SourceError(
-                f"{path} has {block.shape[1]} columns at line {first:,}; {n_columns} are expected."
-            )
+            raise SourceError(f"{path} has {block.shape[1]} columns at line {first:,}; {n_columns} are expected.")
         yield block
 
 

@@ -100,9 +100,7 @@ def _read(paths: list[Path]) -> tuple[NDArray[np.int32], list[list[str]]]:
     return codes, [[word.strip() for word in numbering] for numbering in numberings]
 
 
-def _number(
-    columns: Iterable[tuple[str, ...]], numberings: list[_Numbering], n_rows: int
-) -> NDArray[np.int32]:
+def _number(columns: Iterable[tuple[str, ...]], numberings: list[_Numbering], n_rows: int) -> NDArray[np.int32]:
     codes = np.empty((n_rows, len(numberings)), dtype=np.int32)
     for place, (column, numbering) in enumerate(zip(columns, numberings, strict=True)):
         codes[:, place] = np.fromiter(map(numbering.__getitem__, column), dtype=np.int32, count=n_rows)

@@ -32,16 +32,12 @@ PAIRS = {
     "min_cluster_share=0.05": (crumb, {}, {"min_cluster_share": 0.05}),
 }
 
-figure, grid = plt.subplots(
-    len(PAIRS), 2, figsize=(8, 3 * len(PAIRS)), subplot_kw={"xticks": [], "yticks": []}
-)
+figure, grid = plt.subplots(len(PAIRS), 2, figsize=(8, 3 * len(PAIRS)), subplot_kw={"xticks": [], "yticks": []})
 for (name, (X, before, change)), pair in zip(PAIRS.items(), grid, strict=True):
     for axes, parameters, title in zip(pair, (before, before | change), ("without", name), strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a number asked for does not show
             labels = DC2Clustering(**parameters, random_state=0).fit_predict(X)
-        axes.scatter(
-            *X.T, s=2, c=np.where(labels < 0, "#bbbbbb", np.char.add("C", (labels % 10).astype(str)))
-        )
+        axes.scatter(*X.T, s=2, c=np.where(labels < 0, "#bbbbbb", np.char.add("C", (labels % 10).astype(str))))
         axes.set_title(f"{title}: {labels.max() + 1} clusters", fontsize=10)
 figure.tight_layout()

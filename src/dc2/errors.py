@@ -62,6 +62,5 @@ def printable(text: str) -> str:
     a\x1b[2J column
     """
     return "".join(
-        character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1]
-        for character in text
+        character if character.isprintable() or character in "\n\t" else ascii(character)[1:-1] for character in text
     )

@@ -99,9 +99,7 @@ def contingency_table(
     """
     (rows, n_rows), (columns, n_columns) = _encode(y_true, "y_true"), _encode(y_pred, "y_pred")
     if len(rows) != len(columns):
-        raise InputError(
-            f"y_true has {len(rows)} labels and y_pred {len(columns)}; they must speak of the same rows."
-        )
+        raise InputError(f"y_true has {len(rows)} labels and y_pred {len(columns)}; they must speak of the same rows.")
     weights = None if sample_weight is None else _checked_weights(sample_weight, len(rows))
     cell_counts = np.zeros(n_rows * n_columns)
     step = max(_ROWS_AT_ONCE, cell_counts.size)

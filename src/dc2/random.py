@@ -47,9 +47,7 @@ def seed_sequence(random_state: RandomStateLike = None) -> SeedSequence:
     False
     """
     if isinstance(random_state, SeedSequence):
-        return SeedSequence(
-            random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
-        )
+        return SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size)
     if isinstance(random_state, Integral):
         if random_state < 0:
             raise ParameterError(
@@ -89,6 +87,5 @@ def is_seed_state(state: Any) -> bool:
         return False
     numbers = (*entropy, *key, state["n_children_spawned"])
     return state["pool_size"] == SeedSequence(0).pool_size and all(
-        isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**_MOST_BITS
-        for number in numbers
+        isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**_MOST_BITS for number in numbers
     )

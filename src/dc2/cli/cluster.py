@@ -37,15 +37,11 @@ class ClusterOptions:
     ] = None
     model: Annotated[
         Path | None,
-        typer.Option(
-            "--model", metavar="FILE", help="Save the model here (.dc2), for dc2 predict, info and report."
-        ),
+        typer.Option("--model", metavar="FILE", help="Save the model here (.dc2), for dc2 predict, info and report."),
     ] = None
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="FILE", help="Write a report here (.html), to be read in a browser."
-        ),
+        typer.Option("--report", metavar="FILE", help="Write a report here (.html), to be read in a browser."),
     ] = None
     delimiter: options.Delimiter = None
     no_header: options.NoHeader = False
@@ -65,9 +61,7 @@ class ClusterOptions:
     ] = field(default_factory=list)
     raw: Annotated[
         bool,
-        typer.Option(
-            "--raw", help="Take columns as they are: words and blanks are refused, and nothing is prepared."
-        ),
+        typer.Option("--raw", help="Take columns as they are: words and blanks are refused, and nothing is prepared."),
     ] = False
     prepare: Annotated[
         bool,

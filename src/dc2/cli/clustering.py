@@ -52,9 +52,7 @@ def run(wanted: ClusterOptions) -> None:
         if wanted.raw and wanted.taken_as:
             raise typer.BadParameter("--as says how columns are prepared, and --raw that none is. Give one.")
         if wanted.raw and wanted.prepare:
-            raise typer.BadParameter(
-                "--prepare says that columns are prepared, and --raw that none is. Give one."
-            )
+            raise typer.BadParameter("--prepare says that columns are prepared, and --raw that none is. Give one.")
         source = (None if wanted.raw else rows.table_to_fit([*categories, *texts])) or rows.to_fit()
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
@@ -187,10 +185,7 @@ def tell(
         f"{len(sizes.sizes)} cluster{'s' if len(sizes.sizes) > 1 else ''} in {clusterer.n_rows_in_:,} rows of "
         f"{clusterer.n_features_in_} columns",
         {
-            **{
-                f"column {name}": words
-                for name, words in prepared_facts(clusterer).get("prepared", {}).items()
-            },
+            **{f"column {name}": words for name, words in prepared_facts(clusterer).get("prepared", {}).items()},
             **choice_facts(clusterer),
             "hint": hint,
             "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept:.1%} of the variance",

@@ -20,12 +20,10 @@ DRAWN = 20_000
 
 
 def demo(
-    rows: Annotated[
-        int, typer.Option("--rows", min=1000, metavar="NUMBER", help="Rows to make.")
-    ] = 2_000_000,
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="FOLDER", help="Where to write the files.")
-    ] = Path("demo"),
+    rows: Annotated[int, typer.Option("--rows", min=1000, metavar="NUMBER", help="Rows to make.")] = 2_000_000,
+    folder: Annotated[Path, typer.Option("--folder", metavar="FOLDER", help="Where to write the files.")] = Path(
+        "demo"
+    ),
     debug: options.Debug = False,
 ) -> None:
     """Make two interleaved shapes in noise, cluster them, and compare with K-means."""
@@ -48,12 +46,8 @@ def demo(
     ):
         print(f"  {name:<28} {spent:>7.2f}  {_score(truth, answer):>19.3f}")
     picture = folder / "demo.png"
-    _draw(
-        picture, X, {"truth": truth, "K-means": _coloured(by_kmeans, truth), "dc2": _coloured(found, truth)}
-    )
-    print(
-        f"\nDone in {time.perf_counter() - began:.0f} seconds. See {picture}, and open {report} in a browser."
-    )
+    _draw(picture, X, {"truth": truth, "K-means": _coloured(by_kmeans, truth), "dc2": _coloured(found, truth)})
+    print(f"\nDone in {time.perf_counter() - began:.0f} seconds. See {picture}, and open {report} in a browser.")
 
 
 def _clustered(data: Path, files: dict[str, Path]) -> NDArray[Any]:
@@ -137,16 +131,12 @@ def _draw(path: Path, X: NDArray[Any], labellings: dict[str, NDArray[Any]]) -> N
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ImportError(
-            'The picture needs matplotlib, which is not installed: pip install "dc2[cli]"'
-        ) from error
+        raise ImportError('The picture needs matplotlib, which is not installed: pip install "dc2[cli]"') from error
 
     colours = np.array(["#3b6fb6", "#e0812b", "#b9b9b9"])  # the last is for noise, -1
     figure = Figure(figsize=(12, 3.2), layout="constrained")
     for axes, (name, labels) in zip(figure.subplots(1, 3), labellings.items(), strict=True):
-        axes.scatter(
-            X[:DRAWN, 0], X[:DRAWN, 1], s=1, c=colours[labels[:DRAWN]], linewidths=0, rasterized=True
-        )
+        axes.scatter(X[:DRAWN, 0], X[:DRAWN, 1], s=1, c=colours[labels[:DRAWN]], linewidths=0, rasterized=True)
         axes.set_title(name)
         axes.set_aspect("equal")
         axes.set_axis_off()

@@ -43,9 +43,7 @@ def info(wanted: InfoOptions) -> None:
     sizes = told.pop("cluster_sizes", None)
     clusters = summary.ClusterSizes(sizes, told.pop("noise", None)) if sizes else None
     facts = {name.replace("_", " "): _in_words(fact) for name, fact in told.items()}
-    summary.print_lines(
-        [*summary.fact_lines(facts), *(["", *summary.cluster_lines(clusters)] if clusters else [])]
-    )
+    summary.print_lines([*summary.fact_lines(facts), *(["", *summary.cluster_lines(clusters)] if clusters else [])])
 
 
 def _told(wanted: InfoOptions) -> dict[str, Any]:

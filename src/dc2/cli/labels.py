@@ -30,9 +30,7 @@ def write_and_count(model: Any, source: Source, path: Path, column: str) -> Clus
     return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
 
 
-def kept_by_model(
-    error: Exception, model: Any, files: Mapping[str, Path], wanted: ClusterOptions
-) -> CommandError:
+def kept_by_model(error: Exception, model: Any, files: Mapping[str, Path], wanted: ClusterOptions) -> CommandError:
     """Return the error to raise where labels could not be written: it says how to go on from the model."""
     told = sentence(error)
     saved = files.get("model") or _saved_in_haste(model, files["labels"])

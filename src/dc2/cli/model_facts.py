@@ -47,9 +47,7 @@ def load_model(path: Path) -> Any:
     """Return a saved model, or say why there is none."""
     path = path.expanduser()
     if path.is_dir():
-        raise CommandError(
-            f"{str(path)!r} is a folder. Name the model file, which dc2 cluster --model writes."
-        )
+        raise CommandError(f"{str(path)!r} is a folder. Name the model file, which dc2 cluster --model writes.")
     if not path.exists():
         raise CommandError(f"There is no file {str(path)!r}. dc2 cluster --model writes a model.")
     return load(path)

@@ -116,9 +116,7 @@ Delimiter = Annotated[
 ]
 NoHeader = Annotated[
     bool,
-    typer.Option(
-        "--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."
-    ),
+    typer.Option("--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."),
 ]
 Encoding = Annotated[
     str,
@@ -136,21 +134,13 @@ Columns = Annotated[
         help="Columns to use, separated by commas (of .npy: numbers from 0). All, if not given.",
     ),
 ]
-Drop = Annotated[
-    list[str], typer.Option("--drop", metavar="NAMES", help="Columns to leave out, separated by commas.")
-]
+Drop = Annotated[list[str], typer.Option("--drop", metavar="NAMES", help="Columns to leave out, separated by commas.")]
 RowIds = Annotated[
     list[str],
-    typer.Option(
-        "--id", metavar="NAMES", help="Columns to write beside the labels; they are not used for clustering."
-    ),
+    typer.Option("--id", metavar="NAMES", help="Columns to write beside the labels; they are not used for clustering."),
 ]
-Weight = Annotated[
-    str | None, typer.Option("--weight", metavar="NAME", help="Column that says how much a row counts.")
-]
-LabelColumn = Annotated[
-    str, typer.Option("--label-column", metavar="NAME", help="Name of the column of labels.")
-]
+Weight = Annotated[str | None, typer.Option("--weight", metavar="NAME", help="Column that says how much a row counts.")]
+LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="Name of the column of labels.")]
 ScaleOption = Annotated[
     Scale | None,
     typer.Option(
@@ -203,9 +193,7 @@ Scheduler = Annotated[
 ]
 Seed = Annotated[
     int,
-    typer.Option(
-        "--seed", min=0, metavar="NUMBER", help="Another seed, another (equally good) random division."
-    ),
+    typer.Option("--seed", min=0, metavar="NUMBER", help="Another seed, another (equally good) random division."),
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for machines.")]

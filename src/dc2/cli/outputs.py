@@ -17,9 +17,7 @@ from dc2.sources.checks import listed
 __all__ = ["check_labels", "check_names", "check_outputs"]
 
 
-def check_outputs(
-    outputs: Mapping[str, Path | None], *, force: bool, inputs: Sequence[str] = ()
-) -> dict[str, Path]:
+def check_outputs(outputs: Mapping[str, Path | None], *, force: bool, inputs: Sequence[str] = ()) -> dict[str, Path]:
     """Return the files that are wanted, by what they are, if each can be written; else raise.
 
     Parameters
@@ -39,13 +37,9 @@ def check_outputs(
         except ParameterError as error:
             raise CommandError(str(error)) from error
         if os.path.realpath(path) in seen:
-            raise CommandError(
-                f"{str(path)!r} is used twice in this command. Choose another file for the {what}."
-            )
+            raise CommandError(f"{str(path)!r} is used twice in this command. Choose another file for the {what}.")
         if path.exists() and not force:
-            raise CommandError(
-                f"{str(path)!r} exists already. Replace it with --force, or choose another name."
-            )
+            raise CommandError(f"{str(path)!r} exists already. Replace it with --force, or choose another name.")
         seen.add(os.path.realpath(path))
     return wanted
 

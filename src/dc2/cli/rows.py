@@ -38,13 +38,9 @@ class ColumnChoice:
     @classmethod
     def of(cls, wanted: Any) -> ColumnChoice:
         """Return the choice that a command's options make; an option that a command does not have counts as empty."""
-        columns, drop, ids = (
-            split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns")
-        )
+        columns, drop, ids = (split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns"))
         if columns and drop:
-            raise typer.BadParameter(
-                "Give --columns (those to use) or --drop (those to leave out), not both."
-            )
+            raise typer.BadParameter("Give --columns (those to use) or --drop (those to leave out), not both.")
         for option, names in (("--columns", columns), ("--drop", drop), ("--id", ids)):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
@@ -120,9 +116,7 @@ class Rows:
         if preparer is None:
             return self.like(names)
         if self._unnamed:
-            raise typer.BadParameter(
-                "The model prepares columns that it knows by name; .npy files have none."
-            )
+            raise typer.BadParameter("The model prepares columns that it knows by name; .npy files have none.")
         table = as_table(
             self._data,
             columns=list(preparer.columns_in_use),
@@ -136,9 +130,7 @@ class Rows:
     def like(self, feature_names: Sequence[str] | None) -> Source:
         """Return the columns a model was fitted on, and the ids; by position where there are no names."""
         if feature_names is None or self._unnamed:
-            return self._open(
-                self._data, columns=self._columns or None, drop=self._drop or None, extra=self.ids
-            )
+            return self._open(self._data, columns=self._columns or None, drop=self._drop or None, extra=self.ids)
         return self._open(self._data, columns=list(feature_names), extra=self.ids)
 
     def first_ids(self, fitted: Source) -> Any:
@@ -161,7 +153,5 @@ def _opener(engine: Engine) -> Callable[..., Source]:
     try:
         from dc2.engines.dask.files import dask_files
     except ImportError as error:
-        raise ImportError(
-            '--engine dask needs Dask, which is not installed: pip install "dc2[dask]"'
-        ) from error
+        raise ImportError('--engine dask needs Dask, which is not installed: pip install "dc2[dask]"') from error
     return dask_files

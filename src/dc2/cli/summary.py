@@ -84,9 +84,7 @@ def tell(
     """
     peak = _peak_memory_bytes()
     if as_json:
-        clusters = (
-            [] if sizes is None else [{"label": label, "rows": size} for label, size in sizes.by_label()]
-        )
+        clusters = [] if sizes is None else [{"label": label, "rows": size} for label, size in sizes.by_label()]
         print_json(
             {
                 **machine,

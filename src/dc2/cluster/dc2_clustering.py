@@ -271,9 +271,7 @@ class DC2Clustering(SignatureClusterer):
 
     def _scores_of_rows(self) -> NDArray[np.float64]:
         scores = self._scores_of(self._outliers())
-        found: NDArray[np.float64] = answered(
-            self._fitted().rows, scores, lambda: np.empty(0), RunOptions.of(self)
-        )
+        found: NDArray[np.float64] = answered(self._fitted().rows, scores, lambda: np.empty(0), RunOptions.of(self))
         found.setflags(write=False)
         return found
 

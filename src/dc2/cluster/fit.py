@@ -174,9 +174,7 @@ def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: W
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
     conqueror = plan.conqueror_of(similarity)
-    conquest = conqueror.conquer(
-        similarity, nodes, wish, assign_seeds, plan.options.n_jobs, before=record.conquest
-    )
+    conquest = conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs, before=record.conquest)
     return replace(record, similarity=similarity, wish=wish, conquest=conquest)
 
 

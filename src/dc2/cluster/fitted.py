@@ -104,9 +104,7 @@ class FittedAttributes:
     @property
     def stage_seconds_(self) -> dict[str, float]:
         """Seconds spent to divide, compress, conquer and populate."""
-        return _there(
-            self._fitted().stage_seconds, "stage_seconds_", "after fit, and not after fit_signatures"
-        )
+        return _there(self._fitted().stage_seconds, "stage_seconds_", "after fit, and not after fit_signatures")
 
     @property
     def eigenvalues_(self) -> NDArray[np.float64]:

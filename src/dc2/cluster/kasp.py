@@ -47,9 +47,7 @@ class CentreRouter:
         if self.centres.ndim != 2 or self.centres.dtype.kind != "f" or not np.isfinite(self.centres).all():
             raise InputError("a CentreRouter has no finite centres.")
 
-    def assign(
-        self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
-    ) -> NDArray[np.int32]:
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
         """Return the nearest centre of each row."""
         raise_if_not_finite(X, names, start)
         nearest, _ = pairwise_distances_argmin_min(self._taken(X), self.centres)
@@ -163,9 +161,7 @@ def _every_few(X: NDArray[Any], weights: NDArray[np.float64] | None, n_centres: 
     return Sample(rows, X[rows], None if weights is None else weights[rows], n_rows, total)
 
 
-def kmeans_centres(
-    X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence
-) -> NDArray[Any]:
+def kmeans_centres(X: NDArray[Any], weights: NDArray[np.float64], n_centres: int, seeds: SeedSequence) -> NDArray[Any]:
     """Return the centres of K-means, in two stages if the rows are many."""
     from sklearn.cluster import KMeans  # here, since the import takes a fifth of a second
 
@@ -195,7 +191,5 @@ def means_of(
     for start in range(0, len(X), 100_000):
         rows = slice(start, start + 100_000)
         off = X[rows].astype(np.float64) - points[ids[rows]]
-        spread += np.bincount(
-            ids[rows], weights[rows] * np.einsum("ij,ij->i", off, off), minlength=len(centres)
-        )
+        spread += np.bincount(ids[rows], weights[rows] * np.einsum("ij,ij->i", off, off), minlength=len(centres))
     return Signatures(points, total, spread / safe)

@@ -55,9 +55,7 @@ class NoisePlan:
 
 def _share(name: str, value: Any) -> Fraction:
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not 0 <= float(value) < 1:
-        raise ParameterError(
-            f"{name} must be a share from 0 up to, but not including, 1, such as 0.05; got {value!r}."
-        )
+        raise ParameterError(f"{name} must be a share from 0 up to, but not including, 1, such as 0.05; got {value!r}.")
     return Fraction(str(value))
 
 
@@ -93,9 +91,7 @@ class Outliers:
             and 0 <= self.min_cluster_share < 1
             and (threshold is None) == (noise is None)
             and (threshold is None or (isinstance(threshold, float) and 0 <= threshold <= 1))
-            and (
-                noise is None or (noise.ndim == 1 and noise.dtype == np.float64 and bool((noise >= 0).all()))
-            )
+            and (noise is None or (noise.ndim == 1 and noise.dtype == np.float64 and bool((noise >= 0).all())))
         )
         if not is_sound:
             raise InputError("the parts of Outliers do not fit together.")
@@ -121,9 +117,7 @@ class LabelsWithNoise:
 
     def __call__(self, block: Block) -> NDArray[np.int32]:
         """Return the label of each row."""
-        labels: NDArray[np.int32] = with_noise(
-            self.lookup(block), self.outliers.is_noise(self.scores_of(block))
-        )
+        labels: NDArray[np.int32] = with_noise(self.lookup(block), self.outliers.is_noise(self.scores_of(block)))
         return labels
 
 

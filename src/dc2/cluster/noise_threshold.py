@@ -85,9 +85,7 @@ class _Scored:
         return np.minimum(weights if self.above is None else weights + self.above, most)
 
 
-def _rows_in_memory(
-    source: Source, engine: Engine, scores_of: OutlierScores, ids: NDArray[np.int32]
-) -> _Scored:
+def _rows_in_memory(source: Source, engine: Engine, scores_of: OutlierScores, ids: NDArray[np.int32]) -> _Scored:
     def score(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return scores_of(block), _weights(block)
 
@@ -178,9 +176,7 @@ def _rows_near_threshold(
     return _Scored(tally.ids, tally.scores, tally.weights, tally.above, below)
 
 
-def _sorted_scores(
-    scores_of: OutlierScores, sample: Sample
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sorted_scores(scores_of: OutlierScores, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the scores of sampled rows in ascending order, and each one's share of the weight."""
     blocks = ThreadEngine(1).map(scores_of.unscaled, as_source(sample.X), stage="populate")
     scores = np.concatenate(list(blocks))

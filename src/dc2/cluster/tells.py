@@ -125,9 +125,7 @@ class TellsOfClusters:
         rows, values = self._rows_to_place(X, check_integer("n_rows", n_rows, low=1))
         scaling = record.router.scaling
         scaled = values if scaling is None else scaling.apply(values)
-        xy = placed_rows(
-            scaled.astype(np.float64), values.astype(np.float64), facts.drawn_clusters, facts.layouts[0]
-        )
+        xy = placed_rows(scaled.astype(np.float64), values.astype(np.float64), facts.drawn_clusters, facts.layouts[0])
         block = Block(0, values)
         columns: dict[str, Any] = {"row": rows, "x": xy[:, 0], "y": xy[:, 1]}
         columns["label"] = self._labels_of(as_source(values))(block)
@@ -170,8 +168,7 @@ class TellsOfClusters:
         facts = self._facts()
         head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in facts.summary[0])
         body = "".join(
-            f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in record.values())}</tr>"
-            for record in facts.summary
+            f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in record.values())}</tr>" for record in facts.summary
         )
         said = "".join(f"<p>{html.escape(text)}</p>" for text in (facts.verdict, *facts.remarks) if text)
         return f"{diagram}{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -169,9 +169,7 @@ class Evidence:
         jobs = [(place, search) for place in missing for search in searches]
         resolutions = self._profile.resolutions
         with ThreadPoolExecutor(self._nodes.n_threads) as pool:
-            answers = list(
-                pool.map(lambda job: communities(self._nodes, float(resolutions[job[0]]), job[1]), jobs)
-            )
+            answers = list(pool.map(lambda job: communities(self._nodes, float(resolutions[job[0]]), job[1]), jobs))
         for i, place in enumerate(missing):
             parts = [self._profile.partitions[place], *answers[i * len(searches) : (i + 1) * len(searches)]]
             pairs = [(a, b) for j, a in enumerate(parts) for b in parts[:j]]
@@ -211,8 +209,7 @@ def candidates(profile: Profile, evidence: Evidence, wish: Wish) -> list[Candida
         left = [
             i
             for i in left
-            if bounds[i] >= least / 2
-            or bounds[i] / _weight(allowed[i]) >= LAYER_SHARE * least / _weight(best.plateau)
+            if bounds[i] >= least / 2 or bounds[i] / _weight(allowed[i]) >= LAYER_SHARE * least / _weight(best.plateau)
         ]
     return sorted(found, key=lambda c: (-c.score, c.plateau.n_clusters))
 

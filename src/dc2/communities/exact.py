@@ -109,12 +109,7 @@ def _merge_tied(graph: TieGraph, labels: NDArray[np.int32], home: NDArray[np.int
         volumes[i] += tie
         if i != j:
             ties[i][j] = tie
-    heap = [
-        (-tie / min(volumes[i], volumes[j]), i, j)
-        for i in range(len(home))
-        for j, tie in ties[i].items()
-        if i < j
-    ]
+    heap = [(-tie / min(volumes[i], volumes[j]), i, j) for i in range(len(home)) for j, tie in ties[i].items() if i < j]
     heapq.heapify(heap)
     while merges and heap:
         strength, i, j = heapq.heappop(heap)

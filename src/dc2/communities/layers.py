@@ -27,12 +27,8 @@ def nest(
         The place of the chosen partition.
     """
     n_chosen = int(chosen.max()) + 1
-    finer = sorted(
-        (labels for labels in others if labels.max() + 1 > n_chosen), key=lambda labels: labels.max()
-    )
-    coarser = sorted(
-        (labels for labels in others if labels.max() + 1 < n_chosen), key=lambda labels: -labels.max()
-    )
+    finer = sorted((labels for labels in others if labels.max() + 1 > n_chosen), key=lambda labels: labels.max())
+    coarser = sorted((labels for labels in others if labels.max() + 1 < n_chosen), key=lambda labels: -labels.max())
     below: list[Labels] = []
     around = chosen
     for labels in finer:

@@ -9,9 +9,7 @@ from dc2.communities.layers import by_mass
 from dc2.communities.result import CommunityResult
 
 
-def partitions_by_number(
-    result: CommunityResult, masses: NDArray[np.float64]
-) -> dict[int, NDArray[np.int32]]:
+def partitions_by_number(result: CommunityResult, masses: NDArray[np.float64]) -> dict[int, NDArray[np.int32]]:
     """Return a partition of the nodes for each number of clusters, fewest clusters first.
 
     Each is taken from the middle of the resolutions that gave this number; the result's own number has its own

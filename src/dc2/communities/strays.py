@@ -75,9 +75,7 @@ def join_strays(
     return _join_nearest(answer, labels, points)
 
 
-def join_empty(
-    labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]
-) -> NDArray[np.int32]:
+def join_empty(labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]) -> NDArray[np.int32]:
     """Join communities that stand for no rows, if there are any, to the community of the nearest node with rows."""
     empty = np.bincount(labels, weights=masses)[labels] == 0
     if not empty.any():
@@ -94,9 +92,7 @@ def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: in
     return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
 
 
-def _ties_of(
-    graph: TieGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
-) -> csr_array:
+def _ties_of(graph: TieGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int) -> csr_array:
     """Return the summed ties of some nodes, from their own communities to all communities."""
     rows = graph.matrix()[nodes].tocoo()
     shape = (n_communities, n_communities)
@@ -108,9 +104,7 @@ def _most_tied(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.in
     rows = between[strays].tocoo()
     told = home[rows.col] >= 0
     n_homes = int(home.max()) + 1
-    ties = coo_array(
-        (rows.data[told], (rows.row[told], home[rows.col[told]])), shape=(len(strays), n_homes)
-    ).tocsr()
+    ties = coo_array((rows.data[told], (rows.row[told], home[rows.col[told]])), shape=(len(strays), n_homes)).tocsr()
     ties.sort_indices()
     answer = np.full(len(strays), -1, dtype=np.int32)
     if ties.nnz:
@@ -135,9 +129,7 @@ def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.flo
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
 
 
-def _join_nearest(
-    answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
-) -> NDArray[np.int32]:
+def _join_nearest(answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]) -> NDArray[np.int32]:
     """Give each community without a home that of the nearest node with one."""
     lost = np.flatnonzero(answer < 0)
     if not len(lost):

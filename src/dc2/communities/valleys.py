@@ -37,11 +37,7 @@ def sparsity(
 
 def _rows_are_nodes(graph: TieGraph) -> bool:
     near = graph.near
-    return (
-        near.shape[1] > 1
-        and len(near) == graph.n_nodes
-        and bool((near[:, 0] == np.arange(graph.n_nodes)).all())
-    )
+    return near.shape[1] > 1 and len(near) == graph.n_nodes and bool((near[:, 0] == np.arange(graph.n_nodes)).all())
 
 
 def _sparsity(
@@ -102,9 +98,7 @@ class Valleys:
     dimension: float
 
     @classmethod
-    def of(
-        cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1
-    ) -> Valleys:
+    def of(cls, graph: TieGraph, points: NDArray[Any], masses: NDArray[np.float64], n_threads: int = 1) -> Valleys:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
         once = nodes < graph.indices
@@ -113,9 +107,7 @@ class Valleys:
         sparse, dimension = sparsity(graph, points, masses, n_threads)
         closeness = ties / np.sqrt(volumes[ends] * volumes[others])
         between = (sparse[ends] + sparse[others]) / 2
-        return cls(
-            ends, others, ties, closeness, between, volumes, ties_of_a_thread(graph), sparse, dimension
-        )
+        return cls(ends, others, ties, closeness, between, volumes, ties_of_a_thread(graph), sparse, dimension)
 
     def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the valleys around each cluster are, and what share of ties crosses them.
@@ -155,9 +147,7 @@ class Valleys:
         return np.maximum(depths, apart), _share(2 * float(ties.sum()), labels, self.volumes)
 
 
-def _of_both(
-    a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
+def _of_both(a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """Add each value to both of its ends."""
     return np.asarray(np.bincount(a, values, count) + np.bincount(b, values, count), dtype=np.float64)
 

@@ -21,9 +21,7 @@ __all__ = ["compress_automatically"]
 UNKNOWN_ROWS = 10**9
 
 
-def compress_automatically(
-    plan: Plan, n_clusters: int
-) -> Callable[[Source, Engine, SeedSequence, int], Compression]:
+def compress_automatically(plan: Plan, n_clusters: int) -> Callable[[Source, Engine, SeedSequence, int], Compression]:
     """Return a function that compresses rows to a suitable number of signatures."""
 
     def compress(source: Source, engine: Engine, seeds: SeedSequence, n_threads: int) -> Compression:

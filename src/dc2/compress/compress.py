@@ -117,11 +117,7 @@ def list_length(n_features: int) -> int:
 
 def near(router: Router, n_threads: int) -> Router:
     """Return the router with shortlists, making them if it has none."""
-    return (
-        router
-        if router.shortlist is not None
-        else with_shortlist(router, list_length(router.n_features), n_threads)
-    )
+    return router if router.shortlist is not None else with_shortlist(router, list_length(router.n_features), n_threads)
 
 
 def place_cuts(
@@ -156,9 +152,7 @@ def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
     return rows
 
 
-def _reach(
-    X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_threads: int
-) -> NDArray[np.float64]:
+def _reach(X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_threads: int) -> NDArray[np.float64]:
     """Return the largest distance of a row from the centre of its leaf, in each column.
 
     If the sample is so small that every row is its own centre, return how far rows lie from each other.
@@ -194,9 +188,7 @@ def add_up(
             ids[block.start : block.stop] = block_ids
         return sums, block.n_rows
 
-    for sums, rows in engine.map(
-        add_block, source, stage="compress", merge=_added, result_bytes=spare.nbytes
-    ):
+    for sums, rows in engine.map(add_block, source, stage="compress", merge=_added, result_bytes=spare.nbytes):
         seen += rows
         if total is None:
             total = sums
@@ -266,9 +258,7 @@ def _scan_sample(
         return sums, router.add_up(block.X, rows, block.weights, magic, sums)
 
     ids = []
-    for sums, block_ids in ThreadEngine(n_threads).map(
-        add_block, source, stage="divide", result_bytes=spare.nbytes
-    ):
+    for sums, block_ids in ThreadEngine(n_threads).map(add_block, source, stage="divide", result_bytes=spare.nbytes):
         total.add(sums)
         spare.give_back(sums)
         ids.append(block_ids)

@@ -207,9 +207,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         plan, options = plan_of(self), RunOptions.of(self)
         source, columns = fitted_source(X, sample_weight, type(self).__name__)
         engine = engine_for(source, options)
-        compressed = compress(
-            source, engine, plan, seed_sequence(self.random_state), usable_threads(self.n_jobs)
-        )
+        compressed = compress(source, engine, plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
         self._record = CompressorRecord(columns, replace(compressed, sample=None))
         return self
 

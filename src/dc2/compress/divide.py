@@ -58,9 +58,7 @@ def grow_trees(
     top_seed, *part_seeds = seed_sequence(seeds).spawn(division.n_partitions + 1)
     if division.n_partitions == 1:
         whole = _Part(np.arange(len(sample.X)), sample.X, sample.weights, tree_seed(part_seeds[0]))
-        tree, leaf = whole.grow(
-            division, _leaf_size(division, sample), division.n_signatures or NO_LIMIT, n_threads
-        )
+        tree, leaf = whole.grow(division, _leaf_size(division, sample), division.n_signatures or NO_LIMIT, n_threads)
         return (tree,), leaf
     top: RPTree | None = None
     number: NDArray[Any]
@@ -82,9 +80,7 @@ def grow_trees(
     return tuple(trees) if top is None else (graft(top, trees),), leaf
 
 
-def _parts(
-    sample: Sample, number: NDArray[Any], division: Division, seeds: list[SeedSequence]
-) -> list[_Part]:
+def _parts(sample: Sample, number: NDArray[Any], division: Division, seeds: list[SeedSequence]) -> list[_Part]:
     n_parts = division.n_partitions if division.divide == "sampling" else int(number.max()) + 1
     parts = []
     for part in range(n_parts):
@@ -117,8 +113,7 @@ def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_thread
                 left_over = division.n_signatures - sum(tree.n_leaves for tree, _ in finished.values())
                 quotas = share_out(left_over, [parts[i].weight for i in growing])
             jobs = [
-                pool.submit(parts[i].grow, division, leaf_size, quota)
-                for i, quota in zip(growing, quotas, strict=True)
+                pool.submit(parts[i].grow, division, leaf_size, quota) for i, quota in zip(growing, quotas, strict=True)
             ]
             grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
             # A partition with fewer distinct rows than its quota is finished; the others share the rest.

@@ -25,9 +25,7 @@ def signature_router(
     )
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_shortlist(router, list_length(router.n_features), n_threads, exits=False), first.astype(
-        np.int32
-    )
+    return with_shortlist(router, list_length(router.n_features), n_threads, exits=False), first.astype(np.int32)
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:

@@ -101,9 +101,7 @@ class Router:
         """Say what divides the rows."""
         return "Random cuts"
 
-    def assign(
-        self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0
-    ) -> NDArray[np.int32]:
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
         """Return the signature of each row; with several trees, the nearest of those it falls into."""
         X = self._where_it_can_be_routed(X)
         given, X = X, self._taken(X, start)
@@ -113,10 +111,7 @@ class Router:
                 raise_unusable(given, names, start)
             return _answer(X, ids)
         candidates = np.stack(
-            [
-                tree.route(X, names, start) + first
-                for tree, first in zip(self.trees, self._starts(), strict=False)
-            ],
+            [tree.route(X, names, start) + first for tree, first in zip(self.trees, self._starts(), strict=False)],
             axis=1,
         )
         distances = np.empty(candidates.shape, self.dtype)
@@ -176,9 +171,7 @@ class Router:
             sums.counts[leaves], sums.totals[:, leaves] = part_sums.counts, part_sums.totals
         return ids
 
-    def means_on_card(
-        self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]
-    ) -> NDArray[Any]:
+    def means_on_card(self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]) -> NDArray[Any]:
         """Return the mean of each signature's rows, which lie on a graphics card and are scaled already.
 
         Gives the same bits as `add_up` and `Sums.means_and_spread`; the sums stay on the card.
@@ -248,9 +241,7 @@ def with_shortlist(
     """
     n_near = min(n_near, len(router.centres))
     n_all = min(n_near + EXITS * exits, len(router.centres))
-    shortlist, _ = nearest_neighbours(
-        router.centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least
-    )
+    shortlist, _ = nearest_neighbours(router.centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least)
     shortlist, gaps = _by_distance(router.centres, shortlist, n_threads)
     if n_near < n_all:
         _put_exits(router.centres.astype(np.float64), n_near, shortlist, gaps, n_threads)

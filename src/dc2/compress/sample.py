@@ -90,9 +90,7 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
             held = size
             picker.limit = int(hash_at(seed, parts[0].rows).max())
     if n_rows == 0:
-        raise InputError(
-            "Found array with 0 sample(s): the source holds no rows, and at least 1 is required."
-        )
+        raise InputError("Found array with 0 sample(s): the source holds no rows, and at least 1 is required.")
     check_weights_sum(total_weight, n_rows)
     chosen = merge(parts)
     if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
@@ -127,9 +125,7 @@ def _sampled_rows(block: Block, seed: int, limit: int) -> NDArray[np.int64]:
     """Return the numbers of a block's rows whose hash is at most a limit, found where the rows lie."""
     on_card = getattr(block.rows, "sample_rows", None)
     rows: NDArray[np.int64] = (
-        core.sample_rows(seed, block.start, block.stop, limit)
-        if on_card is None
-        else on_card(seed, block.start, limit)
+        core.sample_rows(seed, block.start, block.stop, limit) if on_card is None else on_card(seed, block.start, limit)
     )
     return rows
 

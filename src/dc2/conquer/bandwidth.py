@@ -96,9 +96,7 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
     known = (numbers > 1) & (numbers <= len(gaps))
     scores[known] = gaps[numbers[known] - 1] * (numbers[known] / 2.0) ** GAP_GROWTH
     if known.any():
-        scores[numbers == 1] = min(
-            ONE_CLUSTER_MOST, ONE_CLUSTER_LEAST + 3.0 * float(np.median(scores[known]))
-        )
+        scores[numbers == 1] = min(ONE_CLUSTER_MOST, ONE_CLUSTER_LEAST + 3.0 * float(np.median(scores[known])))
     else:
         scores[numbers == 1] = ONE_CLUSTER_MOST
     return int(numbers[scores.argmax()]), scores

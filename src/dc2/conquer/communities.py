@@ -51,9 +51,5 @@ class CommunityConqueror:
         return communities.conquered_anew(found.communities, tied, RESAMPLINGS)
 
 
-def _tied(
-    similarity: TieSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
-) -> communities.Nodes:
-    return communities.Nodes(
-        similarity.graph, nodes.points, nodes.masses, tree_seed(seeds), usable_threads(n_jobs)
-    )
+def _tied(similarity: TieSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None) -> communities.Nodes:
+    return communities.Nodes(similarity.graph, nodes.points, nodes.masses, tree_seed(seeds), usable_threads(n_jobs))

@@ -28,9 +28,7 @@ class Stability:
     overall: float
 
 
-def stability(
-    labels: NDArray[np.int32], anew: Sequence[NDArray[np.int32]], masses: NDArray[np.float64]
-) -> Stability:
+def stability(labels: NDArray[np.int32], anew: Sequence[NDArray[np.int32]], masses: NDArray[np.float64]) -> Stability:
     """Return the mean over other partitions of how much of each cluster comes back in them.
 
     Examples
@@ -46,9 +44,7 @@ def stability(
     return Stability(per_cluster, float(sizes @ per_cluster / sizes.sum()))
 
 
-def came_back(
-    labels: NDArray[np.int32], other: NDArray[np.int32], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def came_back(labels: NDArray[np.int32], other: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return for each cluster how like it the most similar cluster of another partition is.
 
     It is Jaccard's index, by weight: what both share over what either has; 1 where the same cluster comes back.

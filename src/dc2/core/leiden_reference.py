@@ -166,9 +166,7 @@ class _Search:
         community_volume = _volumes(here)
         part = list(range(n))
         size, volume = [1] * n, list(here.strength)
-        inner = [
-            [(j, w) for j, w in here.rows[i] if j != i and community[j] == community[i]] for i in range(n)
-        ]
+        inner = [[(j, w) for j, w in here.rows[i] if j != i and community[j] == community[i]] for i in range(n)]
         # The weight between each part and the rest of its community.
         cut = [sum((weight for _, weight in row), 0.0) for row in inner]
 

@@ -302,9 +302,7 @@ def _squared_distance(X: Floats, centres: Floats, ids: NDArray[np.int32]) -> Flo
     return lanes_dot(off, off)
 
 
-def nearest(
-    X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def nearest(X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the nearest centre of each row, found by a walk.
 
     A row starts at its leaf's own centre and tries the shortlist of the centre where it stands, in order (the first
@@ -390,9 +388,7 @@ def scan(
         ids = nearest(X, ids, centres.points, centres.shortlist)
         if found.near_ids is not None and found.near_squared is not None:
             few = found.near_ids.shape[1]
-            found.near_ids[:], found.near_squared[:] = nearest_few(
-                X, ids, centres.points, centres.shortlist, few
-            )
+            found.near_ids[:], found.near_squared[:] = nearest_few(X, ids, centres.points, centres.shortlist, few)
     if found.ids is not None:
         found.ids[:] = ids
     if sums is not None:

@@ -18,9 +18,7 @@ NUMBERS = 1 << 16  # subtracted at a time, in the cache
 Ids = NDArray[np.int32]
 
 
-def _offer(
-    own: int, candidates: NDArray[np.integer[Any]], found: Floats, ids: Ids, distances: Floats
-) -> None:
+def _offer(own: int, candidates: NDArray[np.integer[Any]], found: Floats, ids: Ids, distances: Floats) -> None:
     """Put different candidates at the distances `found` on the list of point `own`, as far as they are near enough."""
     k = ids.shape[1]
     if len(found) > k:  # sorting all of them would take long
@@ -56,9 +54,7 @@ def offer_groups(
     """
     _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")
     _require(_all_within(order, 0, len(points)), "order: points")
-    ascending = (
-        len(starts) > 1 and starts[0] == 0 and starts[-1] == len(order) and (np.diff(starts) >= 0).all()
-    )
+    ascending = len(starts) > 1 and starts[0] == 0 and starts[-1] == len(order) and (np.diff(starts) >= 0).all()
     _require(bool(ascending), "starts: from 0 to the number of points, ascending")
     begin, end = span
     _require(0 <= begin <= end <= len(order), "span: places of order")
@@ -147,9 +143,7 @@ def offer_copies(
     """
     n = len(rows)
     ascending = starts[0] == 0 and starts[-1] == n and (np.diff(starts) >= 0).all()
-    _require(
-        bool(len(starts) == len(near) + 1 and ascending), "starts: from 0 to the number of rows, ascending"
-    )
+    _require(bool(len(starts) == len(near) + 1 and ascending), "starts: from 0 to the number of rows, ascending")
     _require(_all_within(rows, 0, n), "rows: numbers of rows")
     _require(_all_within(near, 0, len(near)), "near: numbers of places")
     for place, (places, far) in enumerate(zip(near, near_distances, strict=True)):
@@ -187,9 +181,7 @@ def _require(holds: bool, what: str) -> None:
         raise ValueError(what)
 
 
-def find_exits(
-    to_some: NDArray[np.float64], some: Ids, near: Ids, first: int, most: int
-) -> NDArray[np.int32]:
+def find_exits(to_some: NDArray[np.float64], some: Ids, near: Ids, first: int, most: int) -> NDArray[np.int32]:
     """Return the exits of signatures, nearest first, then -1: columns of `to_some` that no neighbour leads to.
 
     A walk towards signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there

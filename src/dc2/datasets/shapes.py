@@ -52,9 +52,7 @@ def make_rank(n: int, seed: int = 0, *, rank: int = 4, n_features: int = 18, noi
     (1000, 18)
     """
     rng = np.random.default_rng(seed)
-    basis = rng.standard_normal(
-        (_at_least_one(rank, "rank"), _at_least_one(n_features, "n_features")), np.float32
-    )
+    basis = rng.standard_normal((_at_least_one(rank, "rank"), _at_least_one(n_features, "n_features")), np.float32)
     X = np.empty((check_rows(n), n_features), dtype=np.float32)
     with threadpool_limits(1, "blas"):  # products this narrow are slower on several threads
         for rows in row_blocks(n):
@@ -133,9 +131,7 @@ def make_rings(n: int, seed: int = 0, *, n_rings: int = 3, noise: float = 0.1) -
     X, y = _empty(n, 2)
     for rows in row_blocks(n):
         y[rows] = _pick(lengths, rows.stop - rows.start, rng)
-        _place_on_circle(
-            X[rows], (y[rows] + 1).astype(np.float32), rng.random(len(X[rows]), np.float32) * _TURN
-        )
+        _place_on_circle(X[rows], (y[rows] + 1).astype(np.float32), rng.random(len(X[rows]), np.float32) * _TURN)
         _add_noise(X[rows], noise, rng)
     return X, y
 
@@ -180,17 +176,13 @@ def make_spirals(
         label = y[rows]
         label[:] = rng.integers(0, n_arms, len(label), dtype=np.int32)
         # A ring of a spiral is as long as its radius: uniform in the radius' square is even along the arm.
-        radius = np.sqrt(inner**2 + (outer**2 - inner**2) * rng.random(len(label), np.float32)).astype(
-            np.float32
-        )
+        radius = np.sqrt(inner**2 + (outer**2 - inner**2) * rng.random(len(label), np.float32)).astype(np.float32)
         _place_on_circle(X[rows], radius, ((radius - inner) / growth + label / np.float32(n_arms)) * _TURN)
         _add_noise(X[rows], noise, rng)
     return X, y
 
 
-def make_uneven_blobs(
-    n: int, n_features: int = 2, seed: int = 0, *, n_clusters: int = 10
-) -> tuple[Rows, Labels]:
+def make_uneven_blobs(n: int, n_features: int = 2, seed: int = 0, *, n_clusters: int = 10) -> tuple[Rows, Labels]:
     """Draw Gaussian clusters of very different sizes and widths.
 
     Each cluster has 0.7 times the rows of the one before it, so the last of ten has a 25th of the first; widths run
@@ -221,9 +213,7 @@ def make_uneven_blobs(
     (1000, 5)
     """
     rng = np.random.default_rng(seed)
-    centres = _centres_apart(
-        _at_least_one(n_clusters, "n_clusters"), _at_least_one(n_features, "n_features"), rng
-    )
+    centres = _centres_apart(_at_least_one(n_clusters, "n_clusters"), _at_least_one(n_features, "n_features"), rng)
     widths = rng.permutation(np.geomspace(0.3, 1.5, n_clusters)).astype(np.float32)
     sizes = 0.7 ** np.arange(n_clusters)
     X, y = _empty(n, n_features)
@@ -236,9 +226,7 @@ def make_uneven_blobs(
     return X, y
 
 
-def make_intrinsic(
-    n: int, intrinsic_dim: int, n_features: int = 20, seed: int = 0, *, bend: float = 0.5
-) -> Rows:
+def make_intrinsic(n: int, intrinsic_dim: int, n_features: int = 20, seed: int = 0, *, bend: float = 0.5) -> Rows:
     """Draw rows from a curved manifold of known intrinsic dimension.
 
     The manifold is the graph of a smooth function: `intrinsic_dim` coordinates, uniform with variance 1, along as many
@@ -269,22 +257,16 @@ def make_intrinsic(
     (1000, 20)
     """
     if not 1 <= intrinsic_dim <= _at_least_one(n_features, "n_features"):
-        raise ParameterError(
-            f"intrinsic_dim={intrinsic_dim} does not fit into n_features={n_features} columns."
-        )
+        raise ParameterError(f"intrinsic_dim={intrinsic_dim} does not fit into n_features={n_features} columns.")
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0].astype(np.float32)
     flat, others = rotation[:intrinsic_dim], rotation[intrinsic_dim:]
-    mixtures = rng.standard_normal((intrinsic_dim, len(others)), np.float32) / np.float32(
-        np.sqrt(intrinsic_dim)
-    )
+    mixtures = rng.standard_normal((intrinsic_dim, len(others)), np.float32) / np.float32(np.sqrt(intrinsic_dim))
     phases = rng.random(len(others), np.float32) * _TURN
     X = np.empty((check_rows(n), n_features), dtype=np.float32)
     with threadpool_limits(1, "blas"):
         for rows in row_blocks(n):
-            inner = (rng.random((rows.stop - rows.start, intrinsic_dim), np.float32) - 0.5) * np.float32(
-                np.sqrt(12.0)
-            )
+            inner = (rng.random((rows.stop - rows.start, intrinsic_dim), np.float32) - 0.5) * np.float32(np.sqrt(12.0))
             X[rows] = inner @ flat + np.float32(bend) * np.sin(2 * (inner @ mixtures) + phases) @ others
     return X
 

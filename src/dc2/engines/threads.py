@@ -129,9 +129,7 @@ def _in_turn(function: Callable[[Block], R], blocks: Iterator[Block]) -> Iterato
         yield block.n_rows, function(block)
 
 
-def _threaded(
-    function: Callable[[Block], R], blocks: Iterator[Block], n_threads: int
-) -> Iterator[tuple[int, R]]:
+def _threaded(function: Callable[[Block], R], blocks: Iterator[Block], n_threads: int) -> Iterator[tuple[int, R]]:
     """Read a block ahead of the threads, hand back the oldest result, and so on.
 
     Alive are at most n_threads blocks at work, one waiting, and one being read.

@@ -19,9 +19,7 @@ class SourceTransformer(TransformerMixin):
     """
 
     def __init_subclass__(cls, **parameters: Any) -> None:
-        methods = {
-            name: cls.__dict__[name] for name in ("transform", "fit_transform") if name in cls.__dict__
-        }
+        methods = {name: cls.__dict__[name] for name in ("transform", "fit_transform") if name in cls.__dict__}
         super().__init_subclass__(**parameters)  # makes `set_output` available, and wraps these methods
         for name, method in methods.items():
             setattr(cls, name, method)

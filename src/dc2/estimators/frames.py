@@ -72,8 +72,4 @@ def _for_pandas(pandas: Any, values: Sequence[Any]) -> Any:
         return values
     if all(isinstance(value, int) for value in known):
         return pandas.array(values, dtype="Int64")
-    return (
-        [float("nan") if value is None else value for value in values]
-        if isinstance(known[0], float)
-        else values
-    )
+    return [float("nan") if value is None else value for value in values] if isinstance(known[0], float) else values

@@ -60,12 +60,7 @@ class SparseProjection:
 
     def check(self) -> None:
         """Raise if there is nothing to project, or to project to; called when read from a model file."""
-        if (
-            self.n_features < 1
-            or self.n_components < 4
-            or self.n_components % 4
-            or not 0 <= self.seed < 2**64
-        ):
+        if self.n_features < 1 or self.n_components < 4 or self.n_components % 4 or not 0 <= self.seed < 2**64:
             raise InputError("the parts of a SparseProjection do not fit together.")
 
     @property
@@ -77,9 +72,7 @@ class SparseProjection:
         """Return the components of rows, sparse or dense; the same bits for either."""
         ordered = csr_array(rows, dtype=np.float64)
         ordered.sum_duplicates()  # sums follow the order of columns
-        components: NDArray[np.float64] = (
-            ordered @ _matrix(self.n_features, self.n_components, self.seed)
-        ).toarray()
+        components: NDArray[np.float64] = (ordered @ _matrix(self.n_features, self.n_components, self.seed)).toarray()
         return components
 
 
@@ -129,9 +122,7 @@ class ProjectedSource:
 class _ProjectedRows:
     """Rows that are projected when they are asked for."""
 
-    def __init__(
-        self, rows: NDArray[Any] | DeferredRows, projection: SparseProjection, dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, rows: NDArray[Any] | DeferredRows, projection: SparseProjection, dtype: np.dtype[Any]) -> None:
         self._rows = rows
         self._projection, self._dtype = projection, dtype
         self._projected: NDArray[Any] | None = None

@@ -38,11 +38,7 @@ def column_remarks(clusters: FittedClusters, n_rows: float) -> list[str]:
     remarks = []
     if constant.any():
         remarks.append(f"{_named(names[constant])} {_is(constant)} constant: {_it(constant)} nothing.")
-    ids = [
-        name
-        for name, values in zip(names, clusters.values.T, strict=True)
-        if _is_id(values, clusters, n_rows)
-    ]
+    ids = [name for name, values in zip(names, clusters.values.T, strict=True) if _is_id(values, clusters, n_rows)]
     remarks += [f"'{name}' looks like the number of a row: leave it out if it is one." for name in ids]
     alone = _alone(clusters, constant)
     if alone is not None:

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 __all__ = ["heaviest_of_clusters"]
 
 
-def heaviest_of_clusters(
-    labels: NDArray[np.int32], weights: NDArray[np.float64], most: int
-) -> NDArray[np.intp]:
+def heaviest_of_clusters(labels: NDArray[np.int32], weights: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     """Return signatures, heaviest first: of each cluster as many as its share of the weight, and at least one.
 
     Parameters

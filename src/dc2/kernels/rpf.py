@@ -128,9 +128,7 @@ class RPFSimilarity:
 
     sparse: ClassVar[bool] = False
     bandwidths: ClassVar[tuple[float, ...]] = BANDWIDTHS
-    bandwidths_for_counting: ClassVar[tuple[float, ...]] = tuple(
-        b for b in BANDWIDTHS if b >= FINEST_FOR_COUNTING
-    )
+    bandwidths_for_counting: ClassVar[tuple[float, ...]] = tuple(b for b in BANDWIDTHS if b >= FINEST_FOR_COUNTING)
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a similarity was read from a model file."""
@@ -141,9 +139,7 @@ class RPFSimilarity:
             or self.counts.shape != (n, n)
             or self.counts.dtype.kind != "u"
             or (n > 0 and self.counts.max() > self.n_trees)
-            or not (
-                self.bandwidth is None or (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf)
-            )
+            or not (self.bandwidth is None or (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf))
         ):
             raise InputError("the parts of an RPFSimilarity do not fit together.")
 

@@ -91,7 +91,5 @@ class SimilarityRecipe(Protocol):
     def check(self) -> None:
         """Raise if a parameter is impossible."""
 
-    def build(
-        self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
-    ) -> Any:
+    def build(self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None) -> Any:
         """Return the similarity of nodes; with `weighted` it regards how many rows each stands for."""

@@ -34,9 +34,7 @@ class Lesson:
     compressors: list[Compressor]
 
 
-def teach(
-    kind: Kind, estimator: Any, compressor: Compressor, source: Source, y: Any, min_per_class: int
-) -> Lesson:
+def teach(kind: Kind, estimator: Any, compressor: Compressor, source: Source, y: Any, min_per_class: int) -> Lesson:
     """Compress rows so that every signature has a target of the sort the estimator needs."""
     tags = get_tags(estimator)
     supervised = kind in (Kind.CLASSIFIER, Kind.REGRESSOR, Kind.SEMI_SUPERVISED) or (
@@ -73,9 +71,7 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Le
     # A signature that lost all its rows to nearer ones has no target.
     taught = rows > 0
     columns = y.reshape(len(y), -1).T
-    totals = [
-        np.bincount(ids, column if weights is None else column * weights, n_signatures) for column in columns
-    ]
+    totals = [np.bincount(ids, column if weights is None else column * weights, n_signatures) for column in columns]
     means = np.stack(totals, axis=1)[taught] / rows[taught, None]
     points, spread = compressor.signatures_.points[taught], compressor.signatures_.spread[taught]
     target = means.reshape(-1, *y.shape[1:]).astype(y.dtype if y.dtype.kind == "f" else np.float64)
@@ -123,9 +119,7 @@ def _present_classes(
     return classes[present], renumbered[codes], rows[present]
 
 
-def _quotas(
-    n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.bool_], min_per_class: int
-) -> list[Any]:
+def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.bool_], min_per_class: int) -> list[Any]:
     """Return the signatures of each class.
 
     Labelled rows may take half of the signatures where they are few: each is then kept as it is, for the labels that

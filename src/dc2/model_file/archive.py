@@ -38,9 +38,7 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 MOST_AXES = 3
 
 
-def write_archive(
-    path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a model file: it appears whole or not at all."""
     with (
         renamed_at_the_end(check_target(path, "A model")) as temporary,
@@ -80,9 +78,7 @@ def _check_kind(place: Path) -> None:
     """Raise if it is a pipe or a device: such may have no end, or nobody who writes into it."""
     mode = place.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise ModelFileError(
-            f"{os.fspath(place)!r} is not a dc2 model: it is a pipe or a device, not a file."
-        )
+        raise ModelFileError(f"{os.fspath(place)!r} is not a dc2 model: it is a pipe or a device, not a file.")
 
 
 class Archive:

@@ -36,10 +36,7 @@ def encode(value: Any, where: str, arrays: Arrays) -> Any:
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, dict):
-        pairs = [
-            [encode(key, where, arrays), encode(item, f"{where}/{key}", arrays)]
-            for key, item in value.items()
-        ]
+        pairs = [[encode(key, where, arrays), encode(item, f"{where}/{key}", arrays)] for key, item in value.items()]
         return {"dict": pairs}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         arrays[f"{where}.npy"] = value
@@ -112,10 +109,7 @@ def has_control_characters(text: str) -> bool:
     >>> has_control_characters("größe in m²"), has_control_characters("\x1b[2J")
     (False, True)
     """
-    return any(
-        (character < " " and character not in SEPARATORS) or "\x7f" <= character < "\xa0"
-        for character in text
-    )
+    return any((character < " " and character not in SEPARATORS) or "\x7f" <= character < "\xa0" for character in text)
 
 
 def _checked_text(text: Any, where: str) -> str:

@@ -55,7 +55,6 @@ def _joined(parts: Sequence[Any], separator: str) -> Any:
     """Join texts and columns of texts row by row; a value that is missing is an empty text."""
     arrow, compute = import_pyarrow(), import_pyarrow("compute")
     texts = [
-        arrow.scalar(part, arrow.large_string()) if isinstance(part, str) else part
-        for part in (*parts, separator)
+        arrow.scalar(part, arrow.large_string()) if isinstance(part, str) else part for part in (*parts, separator)
     ]
     return compute.binary_join_element_wise(*texts, null_handling="replace", null_replacement="")

@@ -151,9 +151,7 @@ def _columns(piece: Labels | tuple[Labels, Any], column: str) -> dict[str, Any]:
         return named
     clash = [name for name in named if name in extra.column_names]
     if clash:
-        raise ParameterError(
-            f"The data has a column {clash[0]!r} already; write the labels under another name."
-        )
+        raise ParameterError(f"The data has a column {clash[0]!r} already; write the labels under another name.")
     return {name: extra.column(name) for name in extra.column_names} | named
 
 
@@ -198,9 +196,7 @@ def _write_npy(sink: BinaryIO, pieces: Iterable[dict[str, Any]]) -> int:
     rows = 0
     for piece in pieces:
         if len(piece) != 1:
-            raise ParameterError(
-                f"A .npy file holds labels alone, not the columns {list(piece)}; use .parquet."
-            )
+            raise ParameterError(f"A .npy file holds labels alone, not the columns {list(piece)}; use .parquet.")
         labels = np.ascontiguousarray(next(iter(piece.values())))
         if dtype is None:
             dtype = labels.dtype

@@ -165,9 +165,7 @@ def bar(share: float, content: Content, colour: str = "var(--accent)") -> Html:
 
 def tiles(facts: Iterable[Sequence[Content]]) -> Html:
     """Return the main figures, each with what it is."""
-    return tag(
-        "dl", *(tag("div", tag("dt", what), tag("dd", figure)) for figure, what in facts), class_="tiles"
-    )
+    return tag("dl", *(tag("div", tag("dt", what), tag("dd", figure)) for figure, what in facts), class_="tiles")
 
 
 def swatch(cluster: int) -> Html:

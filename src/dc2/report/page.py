@@ -75,12 +75,10 @@ def page(
     """
     links = [tag("a", section.title, href=f"#{section.anchor}") for section in sections]
     chapters = [
-        tag("section", tag("h2", s.title), paragraph(s.lead, class_="lead"), s.body, id=s.anchor)
-        for s in sections
+        tag("section", tag("h2", s.title), paragraph(s.lead, class_="lead"), s.body, id=s.anchor) for s in sections
     ]
     scripts = [
-        tag("script", _json(value), type="application/json", id=f"data-{key}")
-        for key, value in (data or {}).items()
+        tag("script", _json(value), type="application/json", id=f"data-{key}") for key, value in (data or {}).items()
     ]
     head = tag(
         "head",
@@ -125,7 +123,6 @@ def _asset(name: str) -> str:
 def _colours() -> str:
     """Return the colours of clusters as CSS variables, for a white and a dark page."""
     light, dark = (
-        "".join(f"--c{i}:{colour};" for i, colour in enumerate(colours))
-        for colours in (LIGHT_COLOURS, DARK_COLOURS)
+        "".join(f"--c{i}:{colour};" for i, colour in enumerate(colours)) for colours in (LIGHT_COLOURS, DARK_COLOURS)
     )
     return f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"

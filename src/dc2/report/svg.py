@@ -126,9 +126,7 @@ def chart(
         *(part for mark in marks for part in _mark(at_x, mark)),
         *(_points(one, points, at_x, at_y) for one, points in zip(series, kept, strict=True)),
     ]
-    drawn = tag(
-        "svg", *drawing, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=alt, class_="chart"
-    )
+    drawn = tag("svg", *drawing, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=alt, class_="chart")
     return tag("div", drawn, _legend(series) if len(series) > 1 else None)
 
 

@@ -43,9 +43,7 @@ class ArraySource(StreamSource[NDArray[Any]]):
     [[[0.0, 1.0], [2.0, 3.0]], [[4.0, 5.0]]]
     """
 
-    def __init__(
-        self, X: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, X: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None) -> None:
         X = check_numeric_array(X)
         super().__init__(ArrayLayout(X, columns, drop), lambda rows: iter([X]), len(X), in_memory=True)
 
@@ -159,9 +157,7 @@ def chosen_columns(width: int, columns: Sequence[int] | None, drop: Sequence[int
     for name, chosen in (("columns", columns), ("drop", drop)):
         for column in chosen or ():
             if not isinstance(column, int | np.integer):
-                raise InputTypeError(
-                    f"{name} has {column!r}, but an array has no column names: give indices."
-                )
+                raise InputTypeError(f"{name} has {column!r}, but an array has no column names: give indices.")
             if not -width <= column < width:
                 raise InputError(f"{name} has {column}, but the array has only {width} columns.")
     if columns is not None:

@@ -68,6 +68,4 @@ def dataset_source(
         except (arrow.lib.ArrowException, OSError) as error:
             raise SourceError(f"The dataset broke after {done} rows: {error}") from error
 
-    return StreamSource(
-        layout, lambda rows: unchanged.watched(None, "The dataset", frames(rows), layout.values)
-    )
+    return StreamSource(layout, lambda rows: unchanged.watched(None, "The dataset", frames(rows), layout.values))

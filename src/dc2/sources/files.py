@@ -64,9 +64,7 @@ def file_source(
         other = next(file for file in files if file.format.named_columns)
         raise SourceError(f"{unnamed[0].path!r} has no column names but {other.path!r} has: they do not mix.")
     if weight is not None or extra:
-        raise InputTypeError(
-            f"{files[0].path!r} has no column names, so none can be taken for weights or ids."
-        )
+        raise InputTypeError(f"{files[0].path!r} has no column names, so none can be taken for weights or ids.")
     layout: ArrayLayout | None = None
     n_rows = 0
     for file in files:
@@ -78,9 +76,7 @@ def file_source(
     return FileSource(layout, [(file, ()) for file in files], n_rows)
 
 
-def _table_source(
-    files: Sequence[FoundFile], layout_of: Callable[..., FrameLayout], texts: set[str]
-) -> FileSource:
+def _table_source(files: Sequence[FoundFile], layout_of: Callable[..., FrameLayout], texts: set[str]) -> FileSource:
     schemas = []
     layout: FrameLayout | None = None
     n_rows: int | None = 0
@@ -168,9 +164,7 @@ class FileSource(StreamSource[Any]):
             )
             yield from self._unchanged.watched(number, repr(file.path), pieces, self.layout.values)
 
-    def _frames(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, layout: FrameLayout
-    ) -> Iterator[Any]:
+    def _frames(self, file: FoundFile, fields: Sequence[Any], rows: int, layout: FrameLayout) -> Iterator[Any]:
         done = 0
         try:
             for table in file.format.read(file, fields, rows):

@@ -28,9 +28,7 @@ class Format(Protocol):
         without types must not guess types for them.
         """
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield pieces of about this many rows, with at least the columns of `fields`; of all units, or of some."""
 
     def parts(self, file: FoundFile, size: int) -> Iterator[tuple[range, int | None]]:
@@ -77,6 +75,4 @@ def import_pyarrow(module: str = "") -> Any:
     try:
         return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
     except ModuleNotFoundError as error:
-        raise ImportError(
-            'Tables in files need pyarrow, which is not installed: pip install "dc2[files]"'
-        ) from error
+        raise ImportError('Tables in files need pyarrow, which is not installed: pip install "dc2[files]"') from error

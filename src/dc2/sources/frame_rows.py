@@ -86,9 +86,7 @@ class FrameRows(ConvertedRows):
         Of the matrix.
     """
 
-    def __init__(
-        self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int], dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int], dtype: np.dtype[Any]) -> None:
         super().__init__(frame)
         self._names, self._vectors, self._dtype = names, vectors, dtype
 

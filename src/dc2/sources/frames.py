@@ -141,9 +141,7 @@ class FrameLayout:
         _check_numeric(self._schema, self.number_columns, where)
         widths = {name: width_of(self._schema[name]) for name in names}
         self.vectors: dict[str, int] = {name: width for name, width in widths.items() if width is not None}
-        features = [
-            vector_names(name, self.vectors[name]) if name in self.vectors else [name] for name in names
-        ]
+        features = [vector_names(name, self.vectors[name]) if name in self.vectors else [name] for name in names]
         self.width: int = sum(len(own) for own in features)
         self.feature_names: tuple[str, ...] | None = tuple(names if mixed else chain.from_iterable(features))
         self.n_features: int = len(self.feature_names)

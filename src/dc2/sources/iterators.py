@@ -44,15 +44,11 @@ def callable_source(
     opened = _Opened(make_blocks)
     first = next(opened(), None)
     if first is None:
-        raise InputError(
-            "The callable gave no blocks: Found array with 0 sample(s) while a minimum of 1 is required."
-        )
+        raise InputError("The callable gave no blocks: Found array with 0 sample(s) while a minimum of 1 is required.")
     frame = as_frame(first)
     if frame is None:
         return _array_source(opened, check_numeric_array(first), columns, drop, weight, extra)
-    layout = FrameLayout(
-        frame.schema, columns, drop, weight, extra, "the first block", first_rows=frame.select
-    )
+    layout = FrameLayout(frame.schema, columns, drop, weight, extra, "the first block", first_rows=frame.select)
     unchanged = Unchanged()
 
     def frames() -> Iterator[Any]:
@@ -71,9 +67,7 @@ def _array_source(
     extra: Sequence[str],
 ) -> Source:
     if weight is not None or extra:
-        raise InputTypeError(
-            "The blocks are arrays without column names: none can be taken for weights or ids."
-        )
+        raise InputTypeError("The blocks are arrays without column names: none can be taken for weights or ids.")
     layout = ArrayLayout(first, columns, drop)
     unchanged = Unchanged()
 

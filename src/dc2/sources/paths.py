@@ -52,9 +52,7 @@ def find_files(
     found: list[FoundFile] = []
     for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
         text = os.fspath(path)
-        filesystem, names = (
-            _find_remote(text) if "://" in text else (None, _find_local(os.path.expanduser(text)))
-        )
+        filesystem, names = _find_remote(text) if "://" in text else (None, _find_local(os.path.expanduser(text)))
         found += [_found(name, filesystem, csv) for name in names]
     return found
 

@@ -40,9 +40,7 @@ class SparseSource(StreamSource[Any]):
 
     is_sparse = True
 
-    def __init__(
-        self, X: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, X: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None) -> None:
         rows = _checked(X)
         layout = _SparseLayout(rows, columns, drop)
         pieces = _Lengthy(rows)
@@ -128,9 +126,7 @@ def _checked(X: Any) -> Any:
         )
     for size, what in zip(X.shape, ("sample", "feature"), strict=True):
         if size == 0:
-            raise InputError(
-                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
+            raise InputError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X.tocsr()
 
 

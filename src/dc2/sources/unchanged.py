@@ -81,9 +81,7 @@ same rows: the data must not change while it is read.
             raise SourceError(f"{where} {counts}{start + known_rows} before. {_SAME_ROWS}")
         if sums != known_sums:
             place = f"rows {start} to {start + rows - 1}"
-            raise SourceError(
-                f"{where} has other values in its {place} than in the pass before. {_SAME_ROWS}"
-            )
+            raise SourceError(f"{where} has other values in its {place} than in the pass before. {_SAME_ROWS}")
 
 
 _SAME_ROWS = "Every pass must give the same rows: the data must not change while it is read."

@@ -57,11 +57,7 @@ def width_of(dtype: Any) -> int | None:
 
 def may_be_vectors(dtype: Any) -> bool:
     """Return whether the values of a column may be lists of numbers; of objects only a look at them can tell."""
-    return (
-        width_of(dtype) is not None
-        or (dtype == nw.List and holds_numbers(inner_of(dtype)))
-        or dtype == nw.Object
-    )
+    return width_of(dtype) is not None or (dtype == nw.List and holds_numbers(inner_of(dtype))) or dtype == nw.Object
 
 
 def no_rows(names: Sequence[str]) -> None:
@@ -127,9 +123,7 @@ def whole_columns(names: Iterable[str], there: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-def check_vectors(
-    frame: nw.DataFrame[Any], widths: Mapping[str, int], where: str = "X", start: int = 0
-) -> None:
+def check_vectors(frame: nw.DataFrame[Any], widths: Mapping[str, int], where: str = "X", start: int = 0) -> None:
     """Raise if a list is missing or has another length than the first, naming its row; `start` numbers the rows."""
     for name, width in widths.items():
         lengths = _lengths(frame.get_column(name))
@@ -176,9 +170,7 @@ def vector_matrix(column: Any, width: int) -> NDArray[Any]:
     return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty((0, width), np.bool_), *pieces])
 
 
-def with_lists_of(
-    frame: nw.DataFrame[Any], widths: Mapping[str, int], dtype: np.dtype[Any]
-) -> nw.DataFrame[Any]:
+def with_lists_of(frame: nw.DataFrame[Any], widths: Mapping[str, int], dtype: np.dtype[Any]) -> nw.DataFrame[Any]:
     """Return a frame whose lists all hold numbers of one type, so it can be stacked with others."""
     native = frame.to_native()
     for name, width in widths.items():
@@ -204,9 +196,7 @@ def _first_vector(column: nw.Series[Any]) -> tuple[Any, int]:
         values = [value for value in column.to_native() if _length(value) >= 0]
         if not values:
             return None, 0
-        dtypes = {
-            value.dtype if isinstance(value, np.ndarray) else np.asarray(value).dtype for value in values
-        }
+        dtypes = {value.dtype if isinstance(value, np.ndarray) else np.asarray(value).dtype for value in values}
         return _NARROW.get(np.result_type(*dtypes).name, nw.Float64()), _length(values[0])
     lengths = _lengths(column)
     there = lengths[lengths >= 0]

@@ -48,6 +48,4 @@ class WeightedSource:
             yield replace(block, weights=self._weights[block.start : stop])
         if stop != self.n_rows:
             more = "at least " if stop > self.n_rows else ""
-            raise InputError(
-                f"sample_weight has {self.n_rows} values but X has {more}{stop} rows: give one each."
-            )
+            raise InputError(f"sample_weight has {self.n_rows} values but X has {more}{stop} rows: give one each.")

@@ -55,9 +55,7 @@ def _solve_subset(affinity: FloatArray, k: int) -> tuple[FloatArray, FloatArray]
     """Return the top k eigenpairs in ascending order, or None if the solver did not find them all."""
     n = len(affinity)
     try:
-        eigenvalues, eigenvectors = eigh(
-            affinity, driver="evr", subset_by_index=[n - k, n - 1], check_finite=False
-        )
+        eigenvalues, eigenvectors = eigh(affinity, driver="evr", subset_by_index=[n - k, n - 1], check_finite=False)
     except LinAlgError:
         return None
     if eigenvectors.shape != (n, k) or not np.isfinite(eigenvectors).all():

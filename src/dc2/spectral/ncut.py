@@ -15,9 +15,7 @@ __all__ = ["assign_ncut"]
 Side: TypeAlias = npt.NDArray[np.bool_]
 
 
-def assign_ncut(
-    similarity: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator
-) -> Labels:
+def assign_ncut(similarity: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator) -> Labels:
     """Return the cluster of each point by repeated cuts in two.
 
     The rest, at first all points, is cut by the sign of the second eigenvector of its normalized affinity;

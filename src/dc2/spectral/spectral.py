@@ -114,9 +114,7 @@ def spectral_clustering(
     weights = check_weights(weights, len(similarity))
     check_choice("assign", assign, ["kmeans", "ncut"])
     if check_integer("n_clusters", n_clusters, low=1) > len(similarity):
-        raise ParameterError(
-            f"n_clusters is {n_clusters}, but there are only {len(similarity)} points; ask for fewer."
-        )
+        raise ParameterError(f"n_clusters is {n_clusters}, but there are only {len(similarity)} points; ask for fewer.")
     rng = np.random.default_rng(seed_sequence(random_state))
     with threadpool_limits(limits=1):
         points = distinct_points(similarity, weights)

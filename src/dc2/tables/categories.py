@@ -19,9 +19,7 @@ LEVELS_NAMED = 2
 LETTERS_NAMED = 24
 
 
-def beside_numbers(
-    categories: Sequence[Category], weight: float
-) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
+def beside_numbers(categories: Sequence[Category], weight: float) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
     """Return categories that together move a row by about `weight`, less than the spacing of rows in the numbers.
 
     A category puts gaps between rows, which a graph of neighbours would take for clusters. A few levels get a column
@@ -151,11 +149,7 @@ def _is_named(one: Category) -> NDArray[np.bool_]:
 
 
 def _named_lines(one: Category) -> list[str]:
-    return [
-        name
-        for name, is_there in zip(_lines(one.reading, one.levels), _is_named(one), strict=True)
-        if is_there
-    ]
+    return [name for name, is_there in zip(_lines(one.reading, one.levels), _is_named(one), strict=True) if is_there]
 
 
 def _lines(reading: str, levels: Sequence[str]) -> list[str]:

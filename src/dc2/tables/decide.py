@@ -132,10 +132,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str]) -> None:
 
     choice.times = [time for time in times if telling(time.name, _binned(ranks[time.name]))]
     choice.cycles = [
-        (time, cycle)
-        for time in times
-        for cycle in CYCLES
-        if telling(time.name, cycle_places(cycle, time.values))
+        (time, cycle) for time in times for cycle in CYCLES if telling(time.name, cycle_places(cycle, time.values))
     ]
     chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
     if not (chosen or numbers or choice.times or choice.vectors or choice.texts):
@@ -153,9 +150,7 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         part, words = number_part(number)
         parts.append(part)
         choice.said[number.name] = words if number.reading == "number" else f"points in time, {words}"
-    values = spread(
-        [number.values for number in [*choice.numbers, *choice.times]], [part.step for part in parts]
-    )
+    values = spread([number.values for number in [*choice.numbers, *choice.times]], [part.step for part in parts])
     rows = [part.scaled(column) for part, column in zip(parts, values, strict=True)]
     donors = _donors(choice, rows)
     vectors = []
@@ -170,21 +165,15 @@ def _made(choice: _Choice, names: Sequence[str]) -> TableParts:
         texts.append(scaled)
         rows.extend((text.rows * scaled.factor).T)
     needs_weight = rows and (choice.categories or choice.cycles)
-    weight = (
-        WEIGHT * spacing_of(np.stack([row[:SPACED_ROWS] for row in rows], axis=1)) if needs_weight else 1.0
-    )
+    weight = WEIGHT * spacing_of(np.stack([row[:SPACED_ROWS] for row in rows], axis=1)) if needs_weight else 1.0
     for one in choice.categories:
         how = "weighs little beside the numbers" if rows else "placed by correspondence analysis"
         if one.reading == "blank":
-            choice.also(
-                one.name, f"that a value is missing {how.replace('weighs', 'is a category that weighs')}"
-            )
+            choice.also(one.name, f"that a value is missing {how.replace('weighs', 'is a category that weighs')}")
         else:
             choice.also(one.name, f"category, {one.words}, {how}")
     places = beside_numbers(choice.categories, weight) if rows else by_correspondence(choice.categories)
-    cycles = tuple(
-        CyclePart(time.name, cycle, _circle(CYCLES[cycle], weight)) for time, cycle in choice.cycles
-    )
+    cycles = tuple(CyclePart(time.name, cycle, _circle(CYCLES[cycle], weight)) for time, cycle in choice.cycles)
     for time, cycle in choice.cycles:
         choice.said[time.name] = choice.said[time.name].replace(TELLS_NOTHING, "point in time")
         choice.also(time.name, f"the {cycle} as a cycle")

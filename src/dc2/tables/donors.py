@@ -56,11 +56,7 @@ def _alike(blank: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], NDArray
     if not len(lacking):
         return
     packed = np.packbits(blank[lacking], axis=1)
-    keys = (
-        np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel()
-        if packed.shape[1] > 1
-        else packed[:, 0]
-    )
+    keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel() if packed.shape[1] > 1 else packed[:, 0]
     order = np.argsort(keys, kind="stable")
     changes = np.flatnonzero(keys[order][1:] != keys[order][:-1]) + 1
     for some in np.split(lacking[order], changes):
@@ -76,9 +72,7 @@ def _nearest(rows: NDArray[np.float64], donors: NDArray[np.float64]) -> NDArray[
         return _tried(rows, donors)
     distances, found = map(np.asarray, KDTree(donors).query(rows, 2))
     nearest: NDArray[np.intp] = found[:, 0].astype(np.intp)
-    unsure = np.flatnonzero(
-        ~(distances[:, 0] * _NEARER < distances[:, 1]) | ~np.isfinite(distances).all(axis=1)
-    )
+    unsure = np.flatnonzero(~(distances[:, 0] * _NEARER < distances[:, 1]) | ~np.isfinite(distances).all(axis=1))
     nearest[unsure] = _tried(rows[unsure], donors)
     return nearest
 

@@ -86,9 +86,7 @@ class Text:
 Kind = Number | Vector | Category | Text | LeftOut
 
 
-def kinds_of(
-    sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()
-) -> list[Kind]:
+def kinds_of(sample: TableSample, categories: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> list[Kind]:
     """Return what each column is; the user declares some as `categories` or `texts`."""
     taken_as = dict.fromkeys(categories, "category") | dict.fromkeys(texts, "text")
     return [_kind_of(column, sample.rows, taken_as.get(column.name)) for column in sample.columns]

@@ -77,9 +77,7 @@ def _groups(texts: Sequence[str]) -> csr_array:
     return csr_array((np.ones(len(once)), once % BUCKETS, starts), shape=(len(texts), BUCKETS))
 
 
-def _groups_of_length(
-    letters: NDArray[np.uint64], length: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _groups_of_length(letters: NDArray[np.uint64], length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where groups of this many letters within one word begin, and the column of each."""
     n_places = max(0, len(letters) - length + 1)
     whole = np.ones(n_places, dtype=np.bool_)

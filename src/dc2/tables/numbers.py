@@ -87,11 +87,7 @@ def text_part(text: Text) -> tuple[TextPart, str]:
     """Return how texts are scaled, also in words: by their distance from the middle, to count less than a number."""
     far = np.sqrt((text.rows**2).sum(axis=1))
     size = float(np.quantile(far[far > 0], 0.5, method="inverted_cdf"))
-    kind = (
-        "text, though all are numbers: groups of their digits"
-        if text.are_numbers
-        else "text: groups of its letters"
-    )
+    kind = "text, though all are numbers: groups of their digits" if text.are_numbers else "text: groups of its letters"
     words = f"{kind}, {text.part.width} components that stand out, scaled together"
     return replace(text.part, factor=TEXT_WEIGHT / size), words
 
@@ -124,9 +120,7 @@ def _in_groups(values: NDArray[np.float64]) -> bool:
     before, beyond = steps[:widest], steps[widest + 1 :]
     gap = steps[widest]
     return bool(
-        gap > GAP * steps.sum()
-        and min(len(before), len(beyond)) >= 2
-        and 2 * max(before.max(), beyond.max()) < gap
+        gap > GAP * steps.sum() and min(len(before), len(beyond)) >= 2 and 2 * max(before.max(), beyond.max()) < gap
     )
 
 

@@ -160,11 +160,7 @@ class CategoryPart:
 
     def check(self) -> None:
         """Raise if levels and places do not fit together; called when read from a model file."""
-        if (
-            self.places.ndim != 2
-            or len(self.places) != len(self.levels) + 2
-            or not np.isfinite(self.places).all()
-        ):
+        if self.places.ndim != 2 or len(self.places) != len(self.levels) + 2 or not np.isfinite(self.places).all():
             raise InputError("the parts of a CategoryPart do not fit together.")
 
     def codes(self, frame: Frame) -> NDArray[np.int64]:
@@ -186,9 +182,7 @@ class CategoryPart:
                 unseen[self.name] += n_unseen
 
 
-def level_codes(
-    values: NDArray[np.float64] | Words, levels: tuple[str, ...], reading: str
-) -> NDArray[np.int64]:
+def level_codes(values: NDArray[np.float64] | Words, levels: tuple[str, ...], reading: str) -> NDArray[np.int64]:
     """Return the number of each row's level: len(levels) for others, len(levels) + 1 for blanks."""
     other, blank = len(levels), len(levels) + 1
     if reading == "blank":

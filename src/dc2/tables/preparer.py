@@ -76,9 +76,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
 
     _record: TableParts
 
-    def __init__(
-        self, categories: Sequence[str] = (), *, drop: Sequence[str] = (), texts: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, categories: Sequence[str] = (), *, drop: Sequence[str] = (), texts: Sequence[str] = ()) -> None:
         self.categories = categories
         self.drop = drop
         self.texts = texts
@@ -148,9 +146,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         table = self.table(X, extra=extra, columns=names)
         lost = [name for name in names if name not in (table.feature_names or ())]
         if lost:
-            raise InputError(
-                f"the table has no column {listed(lost)}, which was in the fitted table and is in use."
-            )
+            raise InputError(f"the table has no column {listed(lost)}, which was in the fitted table and is in use.")
         return PreparedSource(table, parts)
 
     def transform(self, X: Any) -> Any:

@@ -85,9 +85,7 @@ class TextPart:
         start = 0
         for groups in letter_groups(texts):
             length = np.sqrt(groups @ squares * GRID)[:, None]  # in units of the grid, like sums of weights
-            own = np.divide(
-                groups @ weights, length, out=np.zeros((len(length), self.width)), where=length > 0
-            )
+            own = np.divide(groups @ weights, length, out=np.zeros((len(length), self.width)), where=length > 0)
             places[start : start + len(own)] = np.where(length > 0, (own - self.middle) * self.factor, 0.0)
             start += len(own)
         return places
@@ -176,9 +174,7 @@ def _names(part: TextPart, words: Words, rows: NDArray[np.int64]) -> tuple[str, 
     for level, count in zip(*np.unique(rows, return_counts=True), strict=True):
         counted.update(dict.fromkeys(words_of(words.levels[level]), int(count)))
     least = max(2.0, RARE_WORD * len(rows))
-    order = sorted(
-        (word for word, count in counted.items() if count >= least), key=lambda word: (-counted[word], word)
-    )
+    order = sorted((word for word, count in counted.items() if count >= least), key=lambda word: (-counted[word], word))
     frequent = order[:MOST_WORDS]
     places = part.places(frequent)
     names = []

@@ -124,9 +124,7 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
         ) from error
 
 
-def as_numbers(
-    frame: Frame, name: str, reading: Literal["number", "time"], start: int
-) -> NDArray[np.float64]:
+def as_numbers(frame: Frame, name: str, reading: Literal["number", "time"], start: int) -> NDArray[np.float64]:
     """Return a column that is known to hold numbers or points in time; raise if a text is neither."""
     _, values = column_values(frame.get_column(name))
     if isinstance(values, np.ndarray):

@@ -118,9 +118,7 @@ class RPForest:
         """Return the leaf of each of new points in each tree, of shape (n_trees, n_points)."""
         rows = checked_rows(X).X
         if rows.shape[1] != self.trees[0].n_features:
-            raise InputError(
-                f"X has {rows.shape[1]} columns, but the forest was grown on {self.trees[0].n_features}."
-            )
+            raise InputError(f"X has {rows.shape[1]} columns, but the forest was grown on {self.trees[0].n_features}.")
         rows = rows.astype(self.trees[0].directions.dtype, copy=False)
         return np.stack([tree.route(rows) for tree in self.trees])
 

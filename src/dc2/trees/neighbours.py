@@ -37,9 +37,7 @@ Least = Callable[[NDArray[Any]], NDArray[np.float32] | None]
 """From points to lower bounds of their squared distances, of shape (n_points, n_points), or None."""
 
 
-def nearest_neighbours(
-    points: NDArray[Any], k: int, *, seed: int, n_threads: int, least: Least | None = None
-) -> Lists:
+def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: int, least: Least | None = None) -> Lists:
     """Return the nearest neighbours of each of some points.
 
     Up to some thousand points they are exact; beyond that, about 99 of 100 are. Points that share a leaf in one of a
@@ -146,9 +144,7 @@ def _places(points: NDArray[Any]) -> _Places | None:
 class _Search:
     """The neighbours of distinct points; lists keep the nearest of what is offered to them."""
 
-    def __init__(
-        self, points: NDArray[Any], k: int, seed: int, pool: ThreadPoolExecutor, n_threads: int
-    ) -> None:
+    def __init__(self, points: NDArray[Any], k: int, seed: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
         self.points, self.seed, self.pool = points, seed, pool
         self.lanes = _in_lanes(points)
         self.ids, self.squared = _empty_lists(len(points), k, points.dtype)
@@ -187,9 +183,7 @@ class _Search:
     def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
         """Compare points that share a leaf; return the points in the order of the last tree's leaves."""
         numbers = range(growth * TREES, (growth + 1) * TREES)
-        for leaf_of_point in self.pool.map(
-            lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers
-        ):
+        for leaf_of_point in self.pool.map(lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers):
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
             sizes = np.bincount(leaf_of_point)
             self._offer_groups(order, _group_starts(sizes, self.ids.shape[1], 2 * leaf_size))
@@ -204,9 +198,7 @@ class _Search:
             ),
         )
 
-    def _offer_links(
-        self, lists: NDArray[np.int32], before: NDArray[np.int32], order: NDArray[np.int32]
-    ) -> None:
+    def _offer_links(self, lists: NDArray[np.int32], before: NDArray[np.int32], order: NDArray[np.int32]) -> None:
         """Compare each point with the neighbours of its neighbours; `order` keeps near points in the cache."""
         links, fresh = core.link_neighbours(lists, before, 2 * (lists.shape[1] - 1))
         self._in_ranges(

@@ -149,9 +149,7 @@ class RPTree:
         node_depths = np.zeros(len(self.thresholds), np.int32)
         for node, pair in enumerate(self.children):  # a child comes after its parent
             for child in pair:
-                (node_depths if child >= 0 else depths)[child if child >= 0 else ~child] = (
-                    node_depths[node] + 1
-                )
+                (node_depths if child >= 0 else depths)[child if child >= 0 else ~child] = node_depths[node] + 1
         return depths
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -167,9 +165,7 @@ class RPTree:
             raise InputError(f"X has {rows.shape[1]} columns, but the tree was grown on {self.n_features}.")
         return self.route(rows.astype(self.directions.dtype, copy=False))
 
-    def route(
-        self, X: NDArray[Any], feature_names: tuple[str, ...] | None = None, start: int = 0
-    ) -> NDArray[np.int32]:
+    def route(self, X: NDArray[Any], feature_names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
         """Return the leaf of every row of an array that is known to fit; raises where a row is not finite."""
         leaf = np.empty(len(X), np.int32)
         bad = core.scan(X, None, self.arrays, Centres(X[:0].copy()), None, FoundOut(leaf))
@@ -268,14 +264,10 @@ def graft(top: RPTree, branches: list[RPTree]) -> RPTree:
     roots = np.array(
         [
             node_start if len(branch.thresholds) else ~leaf_start
-            for branch, node_start, leaf_start in zip(
-                branches, node_starts[:-1], leaf_starts[:-1], strict=True
-            )
+            for branch, node_start, leaf_start in zip(branches, node_starts[:-1], leaf_starts[:-1], strict=True)
         ]
     )
-    top_children = np.where(
-        top.children >= 0, top.children, roots[np.where(top.children >= 0, 0, ~top.children)]
-    )
+    top_children = np.where(top.children >= 0, top.children, roots[np.where(top.children >= 0, 0, ~top.children)])
     return RPTree(
         np.concatenate([top.directions, *(branch.directions for branch in branches)]),
         np.concatenate([top.thresholds, *(branch.thresholds for branch in branches)]),
@@ -284,9 +276,7 @@ def graft(top: RPTree, branches: list[RPTree]) -> RPTree:
                 top_children.astype(np.int32),
                 *(
                     moved(branch.children, int(node_start), int(leaf_start))
-                    for branch, node_start, leaf_start in zip(
-                        branches, node_starts, leaf_starts, strict=False
-                    )
+                    for branch, node_start, leaf_start in zip(branches, node_starts, leaf_starts, strict=False)
                 ),
             ]
         ),

@@ -177,10 +177,7 @@ class Card:
     def can_fetch(self, X: NDArray[Any]) -> bool:
         """Whether the card can read these rows of the host by itself, since they lie in pinned memory in one piece."""
         runtime = self.xp.cuda.runtime
-        return bool(
-            X.flags.c_contiguous
-            and runtime.pointerGetAttributes(X.ctypes.data).type == runtime.memoryTypeHost
-        )
+        return bool(X.flags.c_contiguous and runtime.pointerGetAttributes(X.ctypes.data).type == runtime.memoryTypeHost)
 
     def fetch(self, fetchable: NDArray[Any], on_card: Any, stream: Any) -> None:
         """Start a copy to the card, without waiting for its end."""

@@ -245,9 +245,7 @@ class _Scan:
             and self._rough.tells_apart
         )
 
-    def _find_by_products(
-        self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any
-    ) -> None:
+    def _find_by_products(self, X: Any, bad: Any, ids: Any, squares: Any, found: FoundOut, leaves: Any) -> None:
         """Find the signature of each row, computing distances only where rough products leave a doubt."""
         each = self.signatures * self.dtype.itemsize
         step = max(1, self.card.room_for(min(PRODUCT_BYTES, len(X) * each)) // each)
@@ -300,9 +298,7 @@ class _Scan:
 
     @property
     def _most_tile_rows(self) -> int:
-        return min(
-            MOST_TILE_ROWS, (int(self.card.shared_bytes) - 4 * (self.signatures + 2 * TILE_THREADS)) // 2
-        )
+        return min(MOST_TILE_ROWS, (int(self.card.shared_bytes) - 4 * (self.signatures + 2 * TILE_THREADS)) // 2)
 
     @property
     def _can_sort(self) -> bool:

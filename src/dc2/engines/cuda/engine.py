@@ -88,9 +88,7 @@ class CudaEngine:
         if hasattr(source, "own_engine"):
             results = ((block.n_rows, function(block)) for block in source.blocks(WHOLE))
         elif stage == "divide":
-            yield from ThreadEngine(self.n_jobs, self.block_bytes, self.progress).map(
-                function, source, stage=stage
-            )
+            yield from ThreadEngine(self.n_jobs, self.block_bytes, self.progress).map(function, source, stage=stage)
             return
         else:
             results = self._sent(function, source)

@@ -97,9 +97,7 @@ def cuda_source(
             X = X[:, card.array(np.array(layout.chosen, np.int64))]
     weights = None
     if sample_weight is not None:
-        weights = check_weights(
-            host_array(sample_weight) if lies_on_cuda(sample_weight) else sample_weight, len(X)
-        )
+        weights = check_weights(host_array(sample_weight) if lies_on_cuda(sample_weight) else sample_weight, len(X))
         check_weights_sum(float(weights.sum()), len(X))
     return CudaSource(card, X, form_like(data), weights, layout.dtype)
 
@@ -111,6 +109,4 @@ def _check_matrix(X: Any) -> None:
         raise InputTypeError(f"X has dtype {X.dtype}, which is not numeric. Convert it to float32 first.")
     for size, what in zip(X.shape, ("sample", "feature"), strict=True):
         if size == 0:
-            raise InputError(
-                f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required."
-            )
+            raise InputError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")

@@ -71,9 +71,7 @@ class DaskEngine:
             yield from part
 
 
-def run_job(
-    job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str
-) -> Iterator[tuple[int, list[Any]]]:
+def run_job(job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str) -> Iterator[tuple[int, list[Any]]]:
     """Yield numbers of rows and their results, in chunk order."""
     batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads(stage)))
     work = Pass(job, chunks, batches, stage, active_client())

@@ -94,9 +94,7 @@ def _gathered(client: Any, work: Pass) -> Iterator[Any]:
     try:
         while futures:
             _await(client, futures[0], work.stage)
-            finished = takewhile(
-                lambda future: future.status == "finished", islice(futures, GATHERED_AT_ONCE)
-            )
+            finished = takewhile(lambda future: future.status == "finished", islice(futures, GATHERED_AT_ONCE))
             ready = list(finished) or [futures[0]]
             try:
                 results = client.gather(ready)

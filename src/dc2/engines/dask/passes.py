@@ -30,9 +30,7 @@ class Pass:
         The calls whose results are wanted, and how many rows each is of.
     """
 
-    def __init__(
-        self, job: Job, chunks: Chunks, batches: Sequence[Batch], stage: str, client: Any | None
-    ) -> None:
+    def __init__(self, job: Job, chunks: Chunks, batches: Sequence[Batch], stage: str, client: Any | None) -> None:
         self.chunks, self.stage = chunks, stage
         self._name = f"dc2-{stage}-{uuid.uuid4().hex}"
         # The job is made by a call and not scattered to the workers: those may die, and then it is made again.
@@ -41,9 +39,7 @@ class Pass:
         )
         left = [batch for batch in batches if batch.left_to_dask]
         who_has = client.who_has() if client is not None and left else {}
-        self.pairs = [
-            (self._call((self._name, number), batch, who_has), batch) for number, batch in enumerate(batches)
-        ]
+        self.pairs = [(self._call((self._name, number), batch, who_has), batch) for number, batch in enumerate(batches)]
         self.wanted = [(call, batch.rows) for call, batch in self.pairs]
         if job.merge is not None:
             self._join()

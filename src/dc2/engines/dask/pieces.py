@@ -47,15 +47,11 @@ def weighed_pieces(pieces: da.Array, weights: Any) -> da.Array:
     if not isinstance(weights, da.Array):
         weights = weights.to_dask_array()
     if weights.ndim != 1:
-        raise InputError(
-            f"sample_weight must be 1-dimensional, one number per row; got shape {weights.shape}."
-        )
+        raise InputError(f"sample_weight must be 1-dimensional, one number per row; got shape {weights.shape}.")
     rows, given = rows_of_chunks(pieces), rows_of_chunks(weights)
     if rows is not None and given is not None and rows != given:
         if sum(rows) != sum(given):
-            raise InputError(
-                f"sample_weight has {sum(given)} values but X has {sum(rows)} rows: give one each."
-            )
+            raise InputError(f"sample_weight has {sum(given)} values but X has {sum(rows)} rows: give one each.")
         weights = weights.rechunk((rows,))
     if weights.numblocks != pieces.numblocks:
         raise InputError(

@@ -105,9 +105,7 @@ class DaskSource:
         like : ndarray
             An array of such answers; only its dtype and width are looked at.
         """
-        answerer = dask.delayed(cloudpickle.loads)(
-            cloudpickle.dumps(_Answerer(function, self.reader, like[:0]))
-        )
+        answerer = dask.delayed(cloudpickle.loads)(cloudpickle.dumps(_Answerer(function, self.reader, like[:0])))
         answers: da.Array = self._pieces.map_blocks(
             _answer,
             answerer=answerer,
@@ -174,9 +172,7 @@ def dask_source(
                 "sample_weight as an array, or X as a dask data frame."
             )
         pieces, named = pieces_of_array(data), True
-        layout: Any = ArrayLayout(
-            check_numeric_array(np.empty((0, data.shape[1]), data.dtype), 0), columns, drop
-        )
+        layout: Any = ArrayLayout(check_numeric_array(np.empty((0, data.shape[1]), data.dtype), 0), columns, drop)
     elif is_dataframe_like(data):
         from dask.dataframe.dispatch import make_meta  # which loads pandas
 

@@ -47,14 +47,10 @@ def section(facts: Facts) -> Section | None:
 def _numbers_words(facts: Facts, path: Mapping[str, Any]) -> Html:
     """Return the number of clusters that was taken, the runners-up, ."""
     numbers, score = np.asarray(path["n_clusters"]), np.asarray(path["score"], float)
-    best_first = [
-        n for n in numbers[np.argsort(-score, kind="stable")].tolist() if n != facts.clusters.n_clusters
-    ]
+    best_first = [n for n in numbers[np.argsort(-score, kind="stable")].tolist() if n != facts.clusters.n_clusters]
     next_best = " and ".join(str(n) for n in best_first[:RUNNERS_UP])
     then = f" Next come {next_best}." if len(best_first) > 1 else ""
-    return paragraph(
-        f"The number of clusters with the best score was taken: {facts.clusters.n_clusters}.{then}"
-    )
+    return paragraph(f"The number of clusters with the best score was taken: {facts.clusters.n_clusters}.{then}")
 
 
 def _curve(path: Mapping[str, Any], key: str, name: str, taken: Any, **axis: bool) -> Html:

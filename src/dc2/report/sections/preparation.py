@@ -18,9 +18,7 @@ def section(facts: Facts) -> Section | None:
         return None
     decisions = preparer.decisions_
     used = {name: words for name, words in decisions.items() if not words.startswith(LEFT_OUT)}
-    unused = {
-        name: words.removeprefix(f"{LEFT_OUT}: ") for name, words in decisions.items() if name not in used
-    }
+    unused = {name: words.removeprefix(f"{LEFT_OUT}: ") for name, words in decisions.items() if name not in used}
     body = join(
         table(
             ["Column", "What was done"],
@@ -29,9 +27,7 @@ def section(facts: Facts) -> Section | None:
             text_columns=(0, 1),
             sortable=False,
         ),
-        paragraph(
-            f"Left out: {'; '.join(f'{name} ({words})' for name, words in unused.items())}.", class_="note"
-        )
+        paragraph(f"Left out: {'; '.join(f'{name} ({words})' for name, words in unused.items())}.", class_="note")
         if unused
         else None,
         more(

@@ -27,9 +27,7 @@ def section(facts: Facts) -> Section:
         for column in shown
     ]
     head = ["Column", *(swatch(cluster) for cluster in range(k)), "Mean of all"]
-    heat = table(
-        head, rows, label="How far the mean of each cluster lies from the mean of all rows", class_="heat"
-    )
+    heat = table(head, rows, label="How far the mean of each cluster lies from the mean of all rows", class_="heat")
     left_out = len(profile.names) - len(shown)
     body = join(
         _key(),
@@ -84,6 +82,4 @@ def _scaling_words(facts: Facts) -> Html | None:
         return None
     if scaling.unit:
         return paragraph("Rows were brought to length 1 to be clustered, and values are shown so scaled.")
-    return paragraph(
-        f"Columns were scaled ({scaling.kind}) to be clustered; values are shown in their own units."
-    )
+    return paragraph(f"Columns were scaled ({scaling.kind}) to be clustered; values are shown in their own units.")

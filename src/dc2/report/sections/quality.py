@@ -36,9 +36,7 @@ def section(facts: Facts) -> Section:
     for k in range(facts.told):
         row: list[Content | Cell] = [
             Cell(swatch(k), sort=k),
-            Cell(
-                bar(radii[k] / (radii.max() or 1.0), number(radii[k]), "var(--muted)"), sort=float(radii[k])
-            ),
+            Cell(bar(radii[k] / (radii.max() or 1.0), number(radii[k]), "var(--muted)"), sort=float(radii[k])),
         ]
         if straight is not None:
             closest = int(straight.closest[k])
@@ -63,9 +61,7 @@ def section(facts: Facts) -> Section:
             + "Signatures count by the rows they stand for."
         ),
     )
-    drawn = table(
-        head, rows, label="Spread and silhouette of clusters", text_columns=(0, len(head) - 2, len(head) - 1)
-    )
+    drawn = table(head, rows, label="Spread and silhouette of clusters", text_columns=(0, len(head) - 2, len(head) - 1))
     return Section("How well they hold together", _lead(straight, kernel), join(drawn, explained))
 
 

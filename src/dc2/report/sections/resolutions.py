@@ -55,9 +55,7 @@ def _numbers(path: Any) -> Any:
             same = looked[path["n_clusters"][looked] == clusters]
             agrees = path["agreement"][same]
             best = float(np.nanmax(agrees)) if np.isfinite(agrees).any() else None
-            rows.append(
-                [clusters, number(float(path["score"][place]), 2), "" if best is None else percent(best)]
-            )
+            rows.append([clusters, number(float(path["score"][place]), 2), "" if best is None else percent(best)])
             seen.add(clusters)
     if not rows:
         return None

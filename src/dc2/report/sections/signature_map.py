@@ -108,9 +108,7 @@ def _drawing(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> Ht
             style=f"transform:translate({x:.1f}px,{y:.1f}px) scale({r:.1f});fill:"
             + ("var(--muted)" if label < 0 else f"var(--c{label % N_COLOURS})"),
         )
-        for (x, y), r, label in zip(
-            xy.tolist(), _radii(clusters.weights), clusters.labels.tolist(), strict=True
-        )
+        for (x, y), r, label in zip(xy.tolist(), _radii(clusters.weights), clusters.labels.tolist(), strict=True)
     ]
     names = [
         tag(
@@ -123,8 +121,7 @@ def _drawing(clusters: FittedClusters, xy: NDArray[np.float64], told: int) -> Ht
         for k, (x, y) in enumerate(_label_places(clusters, xy, told).tolist())
     ]
     shapes = [
-        tag("path", id=f"mark-{name}", d=path, vector_effect="non-scaling-stroke")
-        for name, path in _PATHS.items()
+        tag("path", id=f"mark-{name}", d=path, vector_effect="non-scaling-stroke") for name, path in _PATHS.items()
     ]
     alt = (
         f"Map of {len(clusters.points)} signatures in {clusters.n_clusters} clusters. "
@@ -189,10 +186,7 @@ def _note(layout: Layout) -> str:
 
 def _rows_texts(facts: Facts) -> list[str]:
     total = facts.clusters.total
-    return [
-        f"{number(weight)} {facts.unit} ({percent(weight / total)})"
-        for weight in facts.drawn_clusters.weights
-    ]
+    return [f"{number(weight)} {facts.unit} ({percent(weight / total)})" for weight in facts.drawn_clusters.weights]
 
 
 def _values(clusters: FittedClusters) -> list[list[Any]]:
@@ -205,11 +199,7 @@ def _values(clusters: FittedClusters) -> list[list[Any]]:
         columns = np.argsort(-off, axis=1, kind="stable")[:, :VALUES_SHOWN]
     values = np.take_along_axis(clusters.values, columns, axis=1)
     return [
-        [
-            part
-            for column, value in zip(row.tolist(), given.tolist(), strict=True)
-            for part in (column, number(value))
-        ]
+        [part for column, value in zip(row.tolist(), given.tolist(), strict=True) for part in (column, number(value))]
         for row, given in zip(columns, values, strict=True)
     ]
 

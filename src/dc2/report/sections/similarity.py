@@ -55,9 +55,7 @@ def section(facts: Facts) -> tuple[Section, dict[str, Any]]:
     )
     data = {
         "edges": edges[: facts.told + 1].round(5).tolist(),
-        "means": [
-            [_amount(words, value) for value in row] for row in between[: facts.told, : facts.told].tolist()
-        ],
+        "means": [[_amount(words, value) for value in row] for row in between[: facts.told, : facts.told].tolist()],
         "words": words.unit,
     }
     return Section("Similarity", _lead(between), body), data

@@ -25,9 +25,7 @@ class Arrow:
             reader = import_pyarrow("ipc").open_file(handle)
             return plain_schema(reader.schema), reader.count_rows() if hasattr(reader, "count_rows") else None
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield a table for each record batch."""
         arrow, ipc = import_pyarrow(), import_pyarrow("ipc")
         with file.open_file() as handle:

@@ -91,9 +91,7 @@ class Csv:
         ]
         return arrow.schema(list(zip(names, types, strict=True)))
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield a table for some megabytes of text at a time."""
         table = import_pyarrow().Table
         with self._telling_encoding(file), self._open(file, fields) as reader:

@@ -86,9 +86,7 @@ def _shown(error: UnicodeDecodeError, line: int) -> tuple[str, str]:
     line += text[:place].count(b"\n")
     begin = max(text.rfind(b"\n", 0, place) + 1, place - AROUND)
     around = text[begin : place + AROUND].split(b"\n")[0].rstrip(b"\r")
-    guess = (
-        "cp1252" if 0x80 <= text[place] < 0xA0 else "latin-1"
-    )  # Windows has letters where Latin-1 has none
+    guess = "cp1252" if 0x80 <= text[place] < 0xA0 else "latin-1"  # Windows has letters where Latin-1 has none
     return (
         f"line {line} has the byte 0x{text[place]:02x} in {around.decode(guess, 'replace')!r} (as {guess})",
         guess,

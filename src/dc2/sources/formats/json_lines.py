@@ -29,9 +29,7 @@ class JsonLines:
             schema = _parsed(next(_blocks(file), b"")).schema
             return arrow.schema([_field(arrow, field, field.name in travelling) for field in schema]), None
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield a table for some megabytes of text at a time."""
         schema = import_pyarrow().schema(list(fields))
         for block in _blocks(file):

@@ -32,9 +32,7 @@ class Npy:
         except (TypeError, ValueError) as error:
             raise SourceError(f"Cannot read {file.path!r} as .npy: {error}") from error
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield arrays of at most this many rows."""
         mapped = _mapped(file)
         units = range(len(mapped)) if units is None else units
@@ -78,9 +76,7 @@ def _rows(handle: Any, file: FoundFile, mapped: np.memmap[Any, Any], start: int,
     return columns.T
 
 
-def _values(
-    handle: Any, file: FoundFile, mapped: np.memmap[Any, Any], first: int, count: int
-) -> NDArray[Any]:
+def _values(handle: Any, file: FoundFile, mapped: np.memmap[Any, Any], first: int, count: int) -> NDArray[Any]:
     handle.seek(mapped.offset + first * mapped.dtype.itemsize)
     values = np.fromfile(handle, mapped.dtype, count)
     if len(values) < count:

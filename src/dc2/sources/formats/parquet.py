@@ -26,16 +26,12 @@ class Parquet:
             parquet = import_pyarrow("parquet").ParquetFile(handle)
             return parquet.schema_arrow, parquet.metadata.num_rows
 
-    def read(
-        self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None
-    ) -> Iterator[Any]:
+    def read(self, file: FoundFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield tables of at most this many rows."""
         table = import_pyarrow().Table
         with file.open_file() as handle:
             # Through a small buffer, one row group at a time; otherwise row groups, or the whole file, stay in memory.
-            parquet = import_pyarrow("parquet").ParquetFile(
-                handle, buffer_size=READ_BUFFER_BYTES, pre_buffer=False
-            )
+            parquet = import_pyarrow("parquet").ParquetFile(handle, buffer_size=READ_BUFFER_BYTES, pre_buffer=False)
             names = [field.name for field in fields]
             for group in range(parquet.num_row_groups) if units is None else units:
                 for batch in parquet.iter_batches(rows, row_groups=[group], columns=names):
