@@ -40,8 +40,8 @@ class Set:
 
 def sets() -> Iterator[Set]:
     """Every set, those of a kind one after the other."""
-    for case in cases(quick=False):
-        if case.group == "battery":
+    for case in cases():
+        if case.kind == "battery":
             yield Set(case.name, "battery", lambda case=case: case.load(0))
     yield from _tables()
     yield from _shapes()

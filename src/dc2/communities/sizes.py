@@ -17,17 +17,20 @@ def ties_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
     If nodes stand for three rows or more, five ties are enough: rows between two nodes tie them. If rows are the
     nodes, ties must bridge gaps that are there by chance, and no others. With more rows such gaps become more, but
     not wider, so the number of ties grows slowly, with the fourth root, from 8 to 15 (spirals of 300 rows fuse from 12
-    on; thousands of rows in two columns need 12 or more). In one column a single gap separates all rows, whereas a cut
-    through a plane crosses many; there it is twice the square root, at most 60.
+    on; thousands of rows in two columns need 12 or more). In three columns or more there are more directions in which
+    neighbours can lie, and at least 12. In one column a single gap separates all rows, whereas a cut through a plane
+    crosses many; there it is twice the square root, at most 60.
 
     Examples
     --------
     >>> ties_per_row(300, 1, 2), ties_per_row(10_000, 1, 2), ties_per_row(1000, 1, 1), ties_per_row(1000, 100, 2)
     (8, 15, 60, 5)
+    >>> ties_per_row(300, 1, 4)
+    12
     """
     if rows_per_node >= 3:
         return min(COMPRESSED_TIES, n_nodes)
-    ties = min(max(round(1.5 * math.sqrt(math.sqrt(n_nodes))), 8), 15)
+    ties = min(max(round(1.5 * math.sqrt(math.sqrt(n_nodes))), 8 if n_columns <= 2 else 12), 15)
     if n_columns == 1:
         ties = max(ties, min(round(2 * math.sqrt(n_nodes)), 60))
     # With only tens of rows, ties must still be fewer than the rows of a cluster.
