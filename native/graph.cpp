@@ -91,7 +91,21 @@ OwnGraph joined(const Graph& graph, const int32_t* labels, int64_t communities) 
 }
 
 OwnGraph ties(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes) {
-    const Members members(near, rows * m, nodes);
+    // Rows that are nearest to the same node stand together, so that what a node's rows hold is found in the cache; rows
+    // of weight 0 tie nothing.
+    std::vector<int64_t> next(nodes + 1, 0);
+    for (int64_t r = 0; r < rows; ++r) next[near[r * m] + 1] += weights[r] > 0;
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    const int64_t held = next[nodes];
+    std::vector<int32_t> near_held(held * m);
+    std::vector<double> weight_held(held);
+    for (int64_t r = 0; r < rows; ++r) {
+        if (!(weights[r] > 0)) continue;
+        const int64_t at = next[near[r * m]]++;
+        std::copy_n(near + r * m, m, near_held.begin() + at * m);
+        weight_held[at] = weights[r];
+    }
+    const Members members(near_held.data(), held * m, nodes);
     OwnGraph found;
     found.begin.push_back(0);
     Row row(nodes);
@@ -99,7 +113,7 @@ OwnGraph ties(const int32_t* near, const double* weights, int64_t rows, int64_t 
         for (int64_t at = members.begin[i]; at < members.begin[i + 1]; ++at) {
             const int64_t r = members.order[at] / m;
             for (int64_t c = 0; c < m; ++c)
-                if (near[r * m + c] != i) row.add(near[r * m + c], weights[r]);
+                if (near_held[r * m + c] != i) row.add(near_held[r * m + c], weight_held[r]);
         }
         row.end(found);
     }

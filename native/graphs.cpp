@@ -105,6 +105,7 @@ Csr tie_nodes(const In2<int32_t>& near, const In1<double>& weights, int64_t node
         nb::gil_scoped_release released;
         const int64_t rows = int64_t(near.shape(0)), m = int64_t(near.shape(1));
         require(nodes >= 0 && nodes < (int64_t(1) << 31), "n_nodes: fewer than 2^31");
+        require(m > 0, "near: at least one node for each row");
         require(weights.shape(0) == near.shape(0), "weights: one for each row");
         require(all_within(near.data(), near.size(), 0, nodes), "near: between 0 and the number of nodes");
         found = ties(near.data(), weights.data(), rows, m, nodes);

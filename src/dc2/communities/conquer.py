@@ -51,6 +51,8 @@ def conquer_ties(nodes: Nodes, wish: Wish, before: CommunityResult | None = None
     """
     n_nodes = nodes.graph.n_nodes
     low, high = min(wish.low, n_nodes), n_nodes if wish.high is None else min(wish.high, n_nodes)
+    if before is not None:
+        nodes = replace(nodes, parts=before.profile.parts)
     if before is not None and before.profile.complete:
         profile, path = before.profile, before.resolution_path
     else:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from dc2.communities.graph import TieGraph
-from dc2.communities.search import Search, small_parts
+from dc2.communities.search import Parts, Search, small_parts
 from dc2.communities.strays import join_strays
 from dc2.communities.valleys import crossing_ties
 from dc2.errors import InputError
@@ -46,6 +46,8 @@ class Profile:
     partitions : ndarray of shape (n_resolutions, n_nodes), int32
         Clusters counted from 0.
     n_clusters : ndarray of shape (n_resolutions,)
+    parts : Parts
+        Small parts of the graph, by which others of its partitions are found.
     complete : bool
         Whether it covers all resolutions, to choose a number of clusters, or only those near a given number.
     """
@@ -53,6 +55,7 @@ class Profile:
     resolutions: NDArray[np.float64]
     partitions: NDArray[np.int32]
     n_clusters: NDArray[np.int64]
+    parts: Parts
     complete: bool = True
 
     def check(self) -> None:
@@ -66,6 +69,7 @@ class Profile:
             or not (np.isfinite(self.resolutions).all() and (self.resolutions > 0).all())
             or not np.array_equal(self.n_clusters, parts.max(axis=1) + 1)
             or not 0 <= int(parts.min()) <= int(parts.max()) < parts.shape[1]
+            or len(self.parts.part) != parts.shape[1]
         ):
             raise InputError("the parts of a Profile do not fit together.")
 
@@ -79,11 +83,13 @@ class Nodes:
     masses: NDArray[np.float64]
     seed: int
     n_threads: int
+    parts: Parts | None = None
 
     @cached_property
     def search(self) -> Search:
         """The search for communities of the graph."""
-        return Search.of(self.graph, small_parts(self.graph, self.seed), self.seed)
+        parts = small_parts(self.graph, self.seed) if self.parts is None else self.parts
+        return Search.of(self.graph, parts, self.seed)
 
 
 def communities(nodes: Nodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
@@ -110,7 +116,7 @@ def make_profile(nodes: Nodes) -> Profile:
     # Beyond the resolution with the most clusters, they fall apart into strays.
     counts = [_count(seen[place]) for place in places]
     kept = places[: int(np.flatnonzero(np.array(counts) == max(counts))[-1]) + 1]
-    return _profile({place: seen[place] for place in kept}, complete=True)
+    return _profile({place: seen[place] for place in kept}, nodes.search.parts, complete=True)
 
 
 def profile_around(nodes: Nodes, k: int) -> Profile:
@@ -130,15 +136,16 @@ def profile_around(nodes: Nodes, k: int) -> Profile:
         hits = [place for place in coarse if _count(seen[place]) == k] or [last]
         ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
         seen |= look([float(place) for place in ends])
-    return _profile(seen, complete=False)
+    return _profile(seen, nodes.search.parts, complete=False)
 
 
-def _profile(seen: dict[float, NDArray[np.int32]], complete: bool) -> Profile:
+def _profile(seen: dict[float, NDArray[np.int32]], parts: Parts, complete: bool) -> Profile:
     places = sorted(seen)
     return Profile(
         np.array([_resolution(place) for place in places]),
         np.array([seen[place] for place in places], dtype=np.int32),
         np.array([_count(seen[place]) for place in places], dtype=np.int64),
+        parts,
         complete,
     )
 

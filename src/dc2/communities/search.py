@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from dc2 import core
 from dc2.communities.graph import TieGraph
+from dc2.errors import InputError
+from dc2.model_file import saved_record
 
-__all__ = ["Search", "small_parts"]
+__all__ = ["Parts", "Search", "small_parts"]
 
 ITERATIONS = 3
 ITERATIONS_OF_PARTS = 1  # their communities are only a start
@@ -24,6 +26,7 @@ FINEST = 64.0
 BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
 
 
+@saved_record
 @dataclass(frozen=True, eq=False)
 class Parts:
     """Small parts of a graph.
@@ -38,6 +41,18 @@ class Parts:
 
     part: NDArray[np.int32]
     resolution: float
+
+    def check(self) -> None:
+        """Raise if these are no parts; called when they were read from a model file."""
+        part = self.part
+        if (
+            part.ndim != 1
+            or part.dtype != np.int32
+            or not len(part)
+            or not 0 <= int(part.min()) <= int(part.max()) < len(part)
+            or not 0 < self.resolution < np.inf
+        ):
+            raise InputError("the numbers of Parts do not fit together.")
 
 
 def small_parts(graph: TieGraph, seed: int) -> Parts:

@@ -36,13 +36,12 @@ def conquered_anew(result: CommunityResult, nodes: Nodes, times: int) -> list[ND
         return [result.labels]
     place = _place_of(result, nodes.masses)
     resolution, finer = float(result.profile.resolutions[place]), result.profile.n_clusters[place] > k
-    parts = nodes.search.parts  # made before threads ask for it
     seen = resamples(nodes.graph.n_nodes)
 
     def anew(i: int) -> NDArray[np.int32]:
         # The first resamples already took part in choosing the number of clusters.
         graph = resampled(nodes.graph, nodes.seed + seen + i + 1)
-        labels = communities(nodes, resolution, Search.of(graph, parts, nodes.seed))
+        labels = communities(nodes, resolution, Search.of(graph, result.profile.parts, nodes.seed))
         return merged(graph, nodes.points, labels, k) if finer and labels.max() >= k else labels
 
     at_once = max(1, TIES_AT_ONCE // max(1, len(nodes.graph.indices)))
