@@ -13,6 +13,7 @@ from dc2.communities.graph import TieGraph, reweighted
 
 _RESAMPLED_NODES = 8000
 _FEWEST, _MOST = 2, 6
+_DENSE = 16  # pairs of clusters for each node, up to which counting all pairs is faster
 _STEPS = 16  # weights are whole numbers, in units of 1/16
 # A Bayesian bootstrap draws exponential weights; these are 256 evenly spaced quantiles.
 _EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
@@ -55,7 +56,7 @@ def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.fl
     total = weights.sum()
     if not total > 0:
         return 1.0
-    same = float(((coo_array((weights, (a, b))).tocsr().data / total) ** 2).sum())
+    same = float(((_in_both(a, b, weights) / total) ** 2).sum())
     in_a = float(((np.bincount(a, weights) / total) ** 2).sum())
     in_b = float(((np.bincount(b, weights) / total) ** 2).sum())
     by_chance = in_a * in_b
@@ -63,3 +64,14 @@ def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.fl
     if most - by_chance <= 1e-12:
         return 1.0
     return (same - by_chance) / (most - by_chance)
+
+
+def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight in every cluster of one partition and every cluster of another; zeros may be left out."""
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    found: NDArray[np.float64]
+    if n_a * n_b <= _DENSE * len(a):
+        found = np.bincount(a.astype(np.int64) * n_b + b, weights).astype(np.float64, copy=False)
+    else:
+        found = coo_array((weights, (a, b))).tocsr().data
+    return found

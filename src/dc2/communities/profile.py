@@ -30,7 +30,7 @@ HIGHEST = 1e6
 LEAST_SIZE = 12  # mean size of clusters below which finer ones are not looked for
 MOST_CROSSING = 0.5  # share of the crossing ties that chance would give; real clusters have less
 STEEP = 2  # if the number of clusters grows by this factor within a step, no number inside it persists
-FAR_APART = 2  # places of the grid per step, in the search for a given number
+FARTHEST_APART, FAR_APART = 4, 2  # places of the grid per step, in the search for a given number
 
 Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
 
@@ -120,23 +120,30 @@ def make_profile(nodes: Nodes) -> Profile:
 
 
 def profile_around(nodes: Nodes, k: int) -> Profile:
-    """Take only the partitions needed to find k clusters: a few far apart, then all places around k."""
+    """Take only the partitions that show where k clusters are: a few far apart, then ever nearer ones around k."""
     n_nodes = nodes.graph.n_nodes
     with ThreadPoolExecutor(nodes.n_threads) as pool:
         look = _looker(nodes, pool)
-        coarse = [float(place) for place in range(0, EVERYDAY, FAR_APART)]
-        seen = look(coarse)
-        while _count(seen[coarse[-1]]) <= k < n_nodes and _resolution(coarse[-1]) < HIGHEST:
-            coarse.append(coarse[-1] + 2)
-            seen |= look(coarse[-1:])
-        below = [place for place in coarse if _count(seen[place]) < k]
-        above = [place for place in coarse if _count(seen[place]) > k]
-        first, last = max(below, default=coarse[0]), min(above, default=coarse[-1])
-        # If k clusters fill a long run, its middle is known already; only its ends are searched for.
-        hits = [place for place in coarse if _count(seen[place]) == k] or [last]
+        highest = EVERYDAY - 1
+        seen = look([float(place) for place in range(FARTHEST_APART, EVERYDAY, FARTHEST_APART)])
+        while _count(seen[highest]) <= k < n_nodes and _resolution(highest) < HIGHEST:
+            highest += FAR_APART
+            seen |= look([float(highest)])
+        first, last = _next_to(k, seen)
+        seen |= look([float(p) for p in range(int(first), int(last), FAR_APART) if float(p) not in seen])
+        first, last = _next_to(k, seen)
+        # If k clusters fill a long run, its middle is known already, and only its ends are searched.
+        hits = [place for place in seen if _count(seen[place]) == k] or [last]
         ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
-        seen |= look([float(place) for place in ends])
+        seen |= look([float(place) for place in ends if float(place) not in seen])
     return _profile(seen, nodes.search.parts, complete=False)
+
+
+def _next_to(k: int, seen: dict[float, NDArray[np.int32]]) -> tuple[float, float]:
+    """Return the places next to k clusters: the highest with fewer and the lowest with more, or the ends."""
+    below = [place for place in seen if _count(seen[place]) < k]
+    above = [place for place in seen if _count(seen[place]) > k]
+    return max(below, default=0.0), min(above, default=max(seen))
 
 
 def _profile(seen: dict[float, NDArray[np.int32]], parts: Parts, complete: bool) -> Profile:
