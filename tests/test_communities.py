@@ -68,7 +68,7 @@ def test_ties_are_the_rows_near_both_ends(seed, n_rows, m, n_more):
         expected[np.ix_(row, row)] += weight
     np.fill_diagonal(expected, 0)
     np.testing.assert_array_equal(graph.matrix().toarray(), expected)
-    np.testing.assert_array_equal(graph.volumes(), expected.sum(axis=1))
+    np.testing.assert_array_equal(graph.volumes, expected.sum(axis=1))
     assert (graph.weights > 0).all()
 
 

@@ -119,7 +119,7 @@ class Evidence:
     def __init__(self, nodes: Nodes, profile: Profile, known: dict[str, NDArray[Any]] | None = None) -> None:
         self._nodes = nodes
         self._profile = profile
-        self._volumes = nodes.graph.volumes()
+        self._volumes = nodes.graph.volumes
         self._resampled: list[Search] | None = None
         nothing = np.full(len(profile.resolutions), np.nan)
         self.agreements = (known["agreement"] if known else nothing).copy()

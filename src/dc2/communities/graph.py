@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,15 +81,21 @@ class TieGraph:
         """Number of nodes."""
         return len(self.indptr) - 1
 
+    @cached_property
     def volumes(self) -> NDArray[np.float64]:
-        """Return the summed ties of each node."""
+        """The summed ties of each node."""
         totals = np.concatenate([[0.0], np.cumsum(self.weights)])
         volumes: NDArray[np.float64] = totals[self.indptr[1:]] - totals[self.indptr[:-1]]
         return volumes
 
+    @cached_property
     def rows(self) -> core.Graph:
-        """Return what the core takes: the ties, looked over once."""
+        """The ties as the core takes them, looked over once."""
         return core.Graph(self.indptr, self.indices, self.weights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies are made of: the fields, without what was derived from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def matrix(self) -> csr_array:
         """Return the ties as a sparse matrix."""

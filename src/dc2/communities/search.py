@@ -58,7 +58,7 @@ class Parts:
 def small_parts(graph: TieGraph, seed: int) -> Parts:
     """Return parts of about a dozen nodes."""
     resolution = min(graph.n_nodes / NODES_PER_PART, FINEST)
-    return Parts(core.leiden(graph.rows(), resolution, seed, None, 1), resolution)
+    return Parts(core.leiden(graph.rows, resolution, seed, None, 1), resolution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,6 @@ class Search:
     Attributes
     ----------
     graph : TieGraph
-    rows : Graph
-        The same, as the core takes it.
     parts : Parts
         Of this graph or of one much like it.
     small : Graph
@@ -78,7 +76,6 @@ class Search:
     """
 
     graph: TieGraph
-    rows: core.Graph
     parts: Parts
     small: core.Graph
     seed: int
@@ -86,13 +83,12 @@ class Search:
     @classmethod
     def of(cls, graph: TieGraph, parts: Parts, seed: int) -> Search:
         """Make every part one node; the ties inside it add up on the diagonal."""
-        rows = graph.rows()
-        small = core.join_nodes(rows, parts.part, int(parts.part.max()) + 1)
-        return cls(graph, rows, parts, core.Graph(*small), seed)
+        small = core.join_nodes(graph.rows, parts.part, int(parts.part.max()) + 1)
+        return cls(graph, parts, core.Graph(*small), seed)
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
         """Return the communities at a resolution, each connected; strays are still among them."""
         if resolution * BELOW > self.parts.resolution:
-            return core.leiden(self.rows, resolution, self.seed, None, ITERATIONS)
+            return core.leiden(self.graph.rows, resolution, self.seed, None, ITERATIONS)
         start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]
-        return core.leiden(self.rows, resolution, self.seed, start, 0)
+        return core.leiden(self.graph.rows, resolution, self.seed, start, 0)

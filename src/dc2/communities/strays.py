@@ -88,7 +88,7 @@ def join_empty(labels: NDArray[np.int32], masses: NDArray[np.float64], points: N
 
 def community_ties(graph: TieGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
     """Return the summed ties between communities; the diagonal holds the ties inside each, counted twice."""
-    indptr, indices, ties = core.join_nodes(graph.rows(), labels, n_communities)
+    indptr, indices, ties = core.join_nodes(graph.rows, labels, n_communities)
     return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
 
 

@@ -103,7 +103,7 @@ class Valleys:
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
         once = nodes < graph.indices
         ends, others, ties = nodes[once], graph.indices[once], graph.weights[once]
-        volumes = np.maximum(graph.volumes(), 1.0)
+        volumes = np.maximum(graph.volumes, 1.0)
         sparse, dimension = sparsity(graph, points, masses, n_threads)
         closeness = ties / np.sqrt(volumes[ends] * volumes[others])
         between = (sparse[ends] + sparse[others]) / 2
@@ -186,7 +186,7 @@ def ties_of_a_thread(graph: TieGraph) -> float:
 def crossing_ties(graph: TieGraph, labels: NDArray[np.int32]) -> float:
     """Return how many ties cross between clusters, as a share of what chance would give."""
     across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
-    return _share(float(graph.weights[across].sum()), labels, graph.volumes())
+    return _share(float(graph.weights[across].sum()), labels, graph.volumes)
 
 
 def _share(crossing: float, labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:

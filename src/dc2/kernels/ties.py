@@ -93,7 +93,7 @@ class TieSimilarity:
     def strength(self, some: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the share of the rows near one node that lie near the other too, 1 for a node and itself."""
         # A row near a node gives it n_ties - 1 ties.
-        rows_near = np.maximum(self.graph.volumes()[some], 1.0) / max(self.n_ties - 1, 1)
+        rows_near = np.maximum(self.graph.volumes[some], 1.0) / max(self.n_ties - 1, 1)
         shared = self.matrix()[some][:, some].toarray()
         strength: NDArray[np.float64] = shared / np.sqrt(np.outer(rows_near, rows_near))
         np.fill_diagonal(strength, 1.0)
