@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "grow.hpp"
 
@@ -31,6 +32,7 @@ OwnGraph in_order(OwnGraph&& graph) {
     for (size_t i = 0; i + 1 < graph.begin.size(); ++i) {
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
             const int64_t at = next[graph.to[e]]++;
+            if (at == graph.begin[graph.to[e] + 1]) throw std::invalid_argument("weights: the same in both directions");
             turned.to[at] = int32_t(i);
             turned.weight[at] = graph.weight[e];
         }

@@ -275,7 +275,7 @@ Array<int32_t, 2> exits_of(const In2<double>& to_some, const In1<int32_t>& some,
     require(to_some.shape(1) == some.shape(0), "some: as many as columns");
     require(all_within(some.data(), some.size(), 0, signatures), "some: signatures");
     require(all_within(near.data(), near.size(), 0, signatures), "near: signatures");
-    require(first >= 0 && first + int64_t(rows) <= signatures, "first: a signature, and as many behind it as rows");
+    require(first >= 0 && int64_t(rows) <= signatures && first <= signatures - int64_t(rows), "first: a signature, and as many behind it as rows");
     require(most > 0, "most: at least one");
     std::vector<int32_t> exits(rows * size_t(most));
     {

@@ -80,3 +80,24 @@ def test_an_encoding_that_nobody_knows_is_refused():
     for encoding in ("latin-99", "hex", 8):
         with pytest.raises(ParameterError, match=f"encoding should be .*{encoding}"):
             CsvOptions(encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "utf-16\0", "punycode", "idna", 3])
+def test_what_is_no_encoding_of_files_is_refused(encoding):
+    with pytest.raises(ParameterError, match="should be one that Python knows"):
+        CsvOptions(encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "says"),
+    [
+        (b"a,b\n1,2\n", "utf-16", "is not UTF-16: UTF-16 stream does not start with BOM"),
+        (b"aaaaaaaaaaaaaaaaaaaa,b\0c\n1,2\n", "utf-8", "a name holds a byte that is 0"),
+        (b"a\x81,b\n1,2\n", "cp1252", "0x81.*If it is latin-1"),
+    ],
+)
+def test_a_file_in_another_encoding_than_was_said_is_refused(text, encoding, says, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text)
+    with pytest.raises(SourceError, match=says):
+        as_source(path, csv=CsvOptions(encoding=encoding))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dc2.communities import tie_graph
 from dc2.core import graph_reference as reference
 from graph_data import as_matrix
 
@@ -70,3 +71,21 @@ def test_labels_of_no_community_are_refused(labels, n_communities):
     graph = native.Graph(np.array([0, 1, 2]), np.array([1, 0], np.int32), np.ones(2))
     with pytest.raises(ValueError, match=r"labels|communities"):
         native.join_nodes(graph, np.array(labels, np.int32), n_communities)
+
+
+def test_a_graph_that_only_seems_symmetric_writes_nowhere_else():
+    # Weights at which the sums that look for a difference cancel out.
+    indptr, indices = np.array([0, 1, 1, 1, 2]), np.array([1, 2], np.int32)
+    try:
+        graph = native.Graph(indptr, indices, np.array([1442594464.0, 3259714464.0]))
+    except ValueError:
+        return
+    with pytest.raises(ValueError, match="both directions"):
+        native.join_nodes(graph, np.arange(4, dtype=np.int32), 4)
+
+
+def test_what_the_core_has_looked_over_cannot_be_changed():
+    graph = tie_graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32), None, 3)
+    for array in (graph.indptr, graph.indices, graph.weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5

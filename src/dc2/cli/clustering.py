@@ -60,9 +60,9 @@ def run(wanted: ClusterOptions) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
                 clusterer = fitted(wanted, source, progress)
+            save(clusterer, files.get("model"))
             hint = hint_for(clusterer, source)
             source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
-            save(clusterer, files.get("model"))
             since = time.perf_counter()
             sizes = labelled(clusterer, source, files, wanted)
             labelling = time.perf_counter() - since

@@ -43,6 +43,11 @@ class TieGraph:
     near: NDArray[np.int32]
     row_weights: NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        """Let nobody change what the core has looked over."""
+        for array in (self.indptr, self.indices, self.weights):
+            array.setflags(write=False)
+
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a graph was read from a model file."""
         indptr, near = self.indptr, self.near

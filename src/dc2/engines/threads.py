@@ -21,6 +21,7 @@ R = TypeVar("R")
 
 SMALLEST_BLOCK_ROWS = 2**11  # smaller blocks cost more to pass around and merge than to work on
 IN_MEMORY_BLOCKS = 64
+FEWEST_IN_MEMORY_BLOCKS = 16  # however large results are
 
 
 class ThreadEngine:
@@ -84,9 +85,9 @@ class ThreadEngine:
         merge : callable, optional
             Not needed here: results arise where they are used.
         result_bytes : int, default=0
-            Size of one result; blocks are at least half as large.
+            Size of one result; blocks are at least half as large, but rows in memory make at least sixteen.
         """
-        blocks = source.blocks(max(_block_budget(source, self.block_bytes), result_bytes // 2))
+        blocks = source.blocks(_block_budget(source, self.block_bytes, result_bytes))
         results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)
         try:
             yield from reported(results, self.progress, stage, source.n_rows)
@@ -116,12 +117,14 @@ def usable_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
-def _block_budget(source: Source, block_bytes: int) -> int:
+def _block_budget(source: Source, block_bytes: int, result_bytes: int) -> int:
     """Cut rows in memory finer, so that there are blocks for every core; the same cuts for any n_jobs."""
     if not source.in_memory or source.n_rows is None:
-        return block_bytes
+        return max(block_bytes, result_bytes // 2)
+    row_bytes = source.n_features * source.dtype.itemsize
     rows = max(SMALLEST_BLOCK_ROWS, source.n_rows // IN_MEMORY_BLOCKS)
-    return min(block_bytes, rows * source.n_features * source.dtype.itemsize)
+    at_least = min(result_bytes // 2, source.n_rows // FEWEST_IN_MEMORY_BLOCKS * row_bytes)
+    return max(min(block_bytes, rows * row_bytes), at_least)
 
 
 def _in_turn(function: Callable[[Block], R], blocks: Iterator[Block]) -> Iterator[tuple[int, R]]:

@@ -140,7 +140,7 @@ def _one_column(X: Any) -> str:
     by_name = f"table[[{name!r}]], or " if isinstance(name, str) and name else ""
     return (
         f"X is a {kind} Series of {n_values} values, but rows and columns are needed. Reshape your data: {by_name}"
-        f"X.to_frame() has {n_values} rows of one column; X.to_frame().T has one row of {n_values} columns."
+        f"X.to_frame() has {n_values} rows of one column."
     )
 
 

@@ -15,6 +15,9 @@ __all__ = ["Csv", "CsvOptions"]
 BLOCK_BYTES = 2**22
 
 
+NOT_OF_FILES = ("idna", "punycode")  # encodings of names in the internet
+
+
 @dataclass(frozen=True)
 class CsvOptions:
     """How to read text files that differ from the usual.
@@ -41,11 +44,14 @@ class CsvOptions:
     def __post_init__(self) -> None:
         try:
             "".encode(self.encoding)
-        except (LookupError, TypeError):
+            is_known = self.encoding not in NOT_OF_FILES
+        except (LookupError, TypeError, ValueError):
+            is_known = False
+        if not is_known:
             raise ParameterError(
                 f"encoding should be one that Python knows, such as 'utf-8', 'latin-1', 'cp1252' or 'utf-16'; got "
                 f"{self.encoding!r}."
-            ) from None
+            )
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ParameterError(f"delimiter should be one character, such as ';'; got {self.delimiter!r}.")
 

@@ -34,12 +34,11 @@ def telling_encoding(file: FoundFile, encoding: str = "utf-8", *, can_be_given: 
         yield
     except (import_pyarrow().ArrowInvalid, UnicodeError) as error:
         told = _what_is_wrong(file, encoding)
-        if told is None:
+        if told is None and not isinstance(error, UnicodeError):
             raise
-        where, guess = told
-        raise SourceError(
-            f"{file.path!r} is not {encoding.upper()}: {where}. {_what_to_do(guess, can_be_given)}"
-        ) from error
+        where, guess = told or (str(error), None)
+        advice = "" if guess is None else f" {_what_to_do(guess, can_be_given)}"
+        raise SourceError(f"{file.path!r} is not {encoding.upper()}: {where}.{advice}") from error
 
 
 def _what_to_do(guess: str, can_be_given: bool) -> str:
@@ -51,8 +50,8 @@ def _what_to_do(guess: str, can_be_given: bool) -> str:
     )
 
 
-def _what_is_wrong(file: FoundFile, encoding: str) -> tuple[str, str] | None:
-    """Return where a file cannot be what it is read as, and what it may be; None where nothing shows."""
+def _what_is_wrong(file: FoundFile, encoding: str) -> tuple[str, str | None] | None:
+    """Return where a file cannot be what it is read as, and what it may be, if known; None where nothing shows."""
     with file.open_stream() as stream:
         first = bytes(stream.read(AROUND))
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
@@ -64,7 +63,7 @@ def _what_is_wrong(file: FoundFile, encoding: str) -> tuple[str, str] | None:
     return _first_unreadable(file, encoding)
 
 
-def _first_unreadable(file: FoundFile, encoding: str) -> tuple[str, str] | None:
+def _first_unreadable(file: FoundFile, encoding: str) -> tuple[str, str | None] | None:
     """Return the line and the bytes that cannot be decoded."""
     decoder: Any = codecs.getincrementaldecoder(encoding)()
     line = 1
@@ -75,19 +74,22 @@ def _first_unreadable(file: FoundFile, encoding: str) -> tuple[str, str] | None:
             try:
                 decoder.decode(piece, final=not piece)
             except UnicodeDecodeError as error:
-                return _shown(error, line)
+                return _shown(error, line, encoding)
+            except UnicodeError as error:  # such as UTF-16 without its mark
+                return str(error), None
             if not piece:
                 return None
             line += (kept + piece).count(b"\n") - kept.count(b"\n")
 
 
-def _shown(error: UnicodeDecodeError, line: int) -> tuple[str, str]:
+def _shown(error: UnicodeDecodeError, line: int, encoding: str) -> tuple[str, str | None]:
     text, place = error.object, error.start
     line += text[:place].count(b"\n")
     begin = max(text.rfind(b"\n", 0, place) + 1, place - AROUND)
     around = text[begin : place + AROUND].split(b"\n")[0].rstrip(b"\r")
-    guess = "cp1252" if 0x80 <= text[place] < 0xA0 else "latin-1"  # Windows has letters where Latin-1 has none
-    return (
-        f"line {line} has the byte 0x{text[place]:02x} in {around.decode(guess, 'replace')!r} (as {guess})",
-        guess,
-    )
+    # Windows has letters where Latin-1 has none, but not everywhere.
+    guess = "cp1252" if 0x80 <= text[place] < 0xA0 else "latin-1"
+    if codecs.lookup(encoding).name == codecs.lookup(guess).name:
+        guess = "latin-1"
+    shown = f"line {line} has the byte 0x{text[place]:02x} in {around.decode(guess, 'replace')!r} (as {guess})"
+    return shown, guess
