@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dc2.compress.router import Router, with_shortlist
+from dc2.compress.router import Router
+from dc2.compress.shortlists import with_shortlist
 from dc2.compress.sums import Sums, grids
 from dc2.core import reference
 from dc2.core.pairs import squared_distances_of_pairs

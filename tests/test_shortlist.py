@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import SeedSequence
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 
 from dc2 import Compressor
-from dc2.compress.router import EXITS, with_moved_centres, with_shortlist
+from dc2.compress.lookup import signature_router
+from dc2.compress.shortlists import EXITS, with_links, with_moved_centres, with_shortlist
 from dc2.trees import neighbours
 
 NEAR = 6
@@ -87,3 +91,27 @@ def test_lists_of_many_signatures_hold_nearly_all_nearest_and_lead_out_of_every_
     walked = pairwise_distances(far_blobs, router.centres)
     reached = walked[np.arange(len(far_blobs)), router.assign(far_blobs)]
     assert (reached <= 1.5 * walked.min(axis=1)).mean() >= 0.999
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 90), n_links=st.integers(NEAR, 20), seed=st.integers(0, 9))
+def test_links_begin_with_the_nearest_name_none_twice_and_fill_the_list(n, n_links, seed):
+    points = np.random.default_rng(seed).normal(size=(n, 7))
+    router, _ = signature_router(points, SeedSequence(0))
+    linked = with_links(router, NEAR, n_links)
+    distances = pairwise_distances(router.centres)
+    np.fill_diagonal(distances, -1)
+    np.testing.assert_array_equal(linked.shortlist[:, :NEAR], np.argsort(distances, axis=1)[:, :NEAR])
+    assert linked.shortlist.shape == (n, min(n_links, n))
+    assert all(len(set(row)) == len(row) for row in linked.shortlist.tolist())
+    np.testing.assert_array_equal(with_links(router, NEAR, n_links, n_threads=4).shortlist, linked.shortlist)
+
+
+def test_a_point_is_linked_to_those_that_list_it_as_far_as_there_is_room():
+    points = np.random.default_rng(0).normal(size=(300, 30))
+    router, _ = signature_router(points, SeedSequence(0))
+    near = with_links(router, NEAR, NEAR).shortlist
+    links = with_links(router, NEAR, 80).shortlist
+    listed_by = [set(np.flatnonzero((near == point).any(axis=1))) for point in range(300)]
+    assert any(len(others) == 1 for others in listed_by)  # on no list but its own
+    assert all(others <= set(row) for others, row in zip(listed_by, links.tolist(), strict=True) if len(others) < 70)

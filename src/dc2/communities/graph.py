@@ -94,6 +94,13 @@ class TieGraph:
         return volumes
 
     @cached_property
+    def rows_are_nodes(self) -> bool:
+        """Whether each node is a row, and the nearest of its row are those of the node."""
+        near = self.near
+        own = np.arange(self.n_nodes)
+        return near.shape[1] > 1 and len(near) == len(own) and bool((near[:, 0] == own).all())
+
+    @cached_property
     def rows(self) -> core.Graph:
         """The ties as the core takes them, looked over once."""
         return core.Graph(self.indptr, self.indices, self.weights)

@@ -22,7 +22,8 @@ __all__ = ["Parts", "Search", "small_parts"]
 ITERATIONS = 3
 ITERATIONS_OF_PARTS = 1  # their communities are only a start
 NODES_PER_PART = 20  # roughly, in graphs of few nodes
-FINEST = 64.0
+FINE = 64.0  # as fine as parts need to be, but in large graphs there are more clusters to tell apart
+NODES_PER_RESOLUTION = 128
 BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
 
 
@@ -57,7 +58,8 @@ class Parts:
 
 def small_parts(graph: TieGraph, seed: int) -> Parts:
     """Return parts of about a dozen nodes."""
-    resolution = min(graph.n_nodes / NODES_PER_PART, FINEST)
+    n_nodes = graph.n_nodes
+    resolution = min(n_nodes / NODES_PER_PART, max(FINE, n_nodes / NODES_PER_RESOLUTION))
     return Parts(core.leiden(graph.rows, resolution, seed, None, 1), resolution)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-ROWS_AS_NODES = 16_384
-NUMBERS_AS_NODES = 1 << 23
+FEWEST_ROWS_AS_NODES, MOST_ROWS_AS_NODES = 16_384, 100_000
+ROWS_AS_NODES_PER_COLUMN = 1 << 12
+NUMBERS_AS_NODES = 1 << 26
 SIGNATURES_PER_CLUSTER = 10
 FEWEST_SIGNATURES = 1000
 COMPRESSED_TIES = 5
@@ -40,18 +41,23 @@ def ties_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
 def rows_as_nodes(n_columns: int) -> int:
     """Return the largest number of distinct rows that are nodes themselves.
 
+    In a few columns signatures are nearly as good, and far fewer. In many, rows lie near curved surfaces, but their
+    means lie off them, so that clusters blur. Therefore the number grows with the columns, from 16,384 to 100,000 rows,
+    with at most 64 million numbers to be kept.
+
     Examples
     --------
-    >>> rows_as_nodes(2), rows_as_nodes(784)
-    (16384, 10699)
+    >>> rows_as_nodes(2), rows_as_nodes(10), rows_as_nodes(50), rows_as_nodes(784)
+    (16384, 40960, 100000, 85598)
     """
-    return min(ROWS_AS_NODES, max(FEWEST_SIGNATURES, NUMBERS_AS_NODES // n_columns))
+    by_columns = max(FEWEST_ROWS_AS_NODES, ROWS_AS_NODES_PER_COLUMN * n_columns)
+    return min(by_columns, MOST_ROWS_AS_NODES, max(FEWEST_SIGNATURES, NUMBERS_AS_NODES // n_columns))
 
 
 def signatures_for(n_distinct: int, n_columns: int, n_clusters: int | None) -> int | None:
     """Return how many signatures to make, or None if the distinct rows are the nodes.
 
-    Rows themselves are the best nodes, up to 16,384 of them with at most 8 million numbers. Beyond that, the number of
+    Rows themselves are the best nodes, if they are few enough (see `rows_as_nodes`). Beyond that, the number of
     signatures grows with the logarithm of rows and, slowly, with columns, and is at least ten for each cluster asked
     for. This tells hundreds of clusters apart, in at most one and a half times the time of 1000 signatures.
 

@@ -71,8 +71,7 @@ def join_strays(
         if not (joined >= 0).any():
             break
         home[strays] = joined
-    answer = home[labels]
-    return _join_nearest(answer, labels, points)
+    return _join_nearest(graph, home[labels], labels, points)
 
 
 def join_empty(labels: NDArray[np.int32], masses: NDArray[np.float64], points: NDArray[Any]) -> NDArray[np.int32]:
@@ -129,16 +128,40 @@ def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.flo
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
 
 
-def _join_nearest(answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]) -> NDArray[np.int32]:
+def _join_nearest(
+    graph: TieGraph, answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
+) -> NDArray[np.int32]:
     """Give each community without a home that of the nearest node with one."""
     lost = np.flatnonzero(answer < 0)
     if not len(lost):
         return answer
-    told = np.flatnonzero(answer >= 0)
-    distances, nearest = _nearest(points[told], points[lost])
+    distances, nearest = _nearest_with_home(graph, answer, lost, points)
     order = np.lexsort((lost, distances, labels[lost]))
     communities, first = np.unique(labels[lost][order], return_index=True)
-    homes = answer[told[nearest[order[first]]]]
+    homes = answer[nearest[order[first]]]
     answer = answer.copy()
     answer[lost] = homes[np.searchsorted(communities, labels[lost])]
     return answer
+
+
+def _nearest_with_home(
+    graph: TieGraph, answer: NDArray[np.int32], lost: NDArray[np.intp], points: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the distance of each lost node to the nearest one with a home, and the number of that one.
+
+    If rows are the nodes, their nearest are known already, and a search is needed only where none of these has a home.
+    """
+    distances, nearest = np.full(len(lost), np.inf), np.full(len(lost), -1, dtype=np.intp)
+    if graph.rows_are_nodes:
+        near = graph.near[lost]
+        told = answer[near] >= 0
+        known = np.flatnonzero(told.any(axis=1))
+        nearest[known] = near[known, told[known].argmax(axis=1)]
+        off = points[lost[known]].astype(np.float64) - points[nearest[known]]
+        distances[known] = np.linalg.norm(off, axis=1)
+    unknown = np.flatnonzero(nearest < 0)
+    if len(unknown):
+        homes = np.flatnonzero(answer >= 0)
+        distances[unknown], found = _nearest(points[homes], points[lost[unknown]])
+        nearest[unknown] = homes[found]
+    return distances, nearest

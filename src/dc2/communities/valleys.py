@@ -25,7 +25,7 @@ def sparsity(
     nodes, otherwise all tied nodes. Volume grows with the d-th power of distance, where d is the dimension estimated
     from the distances (by the method of Levina and Bickel, one estimate for all nodes).
     """
-    if _rows_are_nodes(graph):
+    if graph.rows_are_nodes:
         starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
         ties, reach = (starts, graph.near[:, 1:].ravel()), "last"
     else:
@@ -33,11 +33,6 @@ def sparsity(
     nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
     squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
     return _sparsity(*ties, squared, masses, reach)
-
-
-def _rows_are_nodes(graph: TieGraph) -> bool:
-    near = graph.near
-    return near.shape[1] > 1 and len(near) == graph.n_nodes and bool((near[:, 0] == np.arange(graph.n_nodes)).all())
 
 
 def _sparsity(

@@ -19,6 +19,7 @@ from dc2.sources import Source
 __all__ = ["compress_automatically"]
 
 UNKNOWN_ROWS = 10**9
+LOOKED_AT = 1 << 14  # rows that tell which share of all is distinct
 
 
 def compress_automatically(plan: Plan, n_clusters: int) -> Callable[[Source, Engine, SeedSequence, int], Compression]:
@@ -33,7 +34,7 @@ def compress_automatically(plan: Plan, n_clusters: int) -> Callable[[Source, Eng
         scaled = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
         sample = scaled.sample
         is_all = len(sample.rows) < size or sample.n_rows == size
-        looked_at = sample.X if is_all else sample.X[: few + 1]
+        looked_at = sample.X if is_all else sample.X[:LOOKED_AT]
         distinct = distinct_rows(looked_at)
         if is_all and len(distinct) <= few:
             return keep_rows(source, engine, sample, distinct, scaled.scaling, own.trees, n_threads)

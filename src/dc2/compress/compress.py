@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from dc2.compress.divide import grow_trees
 from dc2.compress.plan import Plan
-from dc2.compress.router import Router, with_moved_centres, with_shortlist
+from dc2.compress.router import Router
 from dc2.compress.sample import Sample, take_sample
 from dc2.compress.scaling import Scaling, learn_scaling
+from dc2.compress.shortlists import with_moved_centres, with_shortlist
 from dc2.compress.signatures import Signatures
 from dc2.compress.sums import SpareSums, Sums, grids
 from dc2.core.reference import hash_at

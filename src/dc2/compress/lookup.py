@@ -8,12 +8,14 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.compress.compress import list_length
-from dc2.compress.router import Router, with_shortlist
+from dc2.compress.router import Router
 from dc2.compress.scaling import Scaling
+from dc2.compress.shortlists import with_links
 from dc2.random import tree_seed
 from dc2.trees.neighbours import nearest_neighbours
 from dc2.trees.tree import grow_on
+
+NEAR, LINKS = 24, 48  # points on each shortlist: the nearest, and all
 
 
 def signature_router(
@@ -25,7 +27,7 @@ def signature_router(
     )
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_shortlist(router, list_length(router.n_features), n_threads, exits=False), first.astype(np.int32)
+    return with_links(router, NEAR, LINKS, n_threads), first.astype(np.int32)
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:

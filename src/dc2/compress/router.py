@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.compress.scaling import Scaling
 from dc2.compress.sums import Sums, raise_too_large
-from dc2.core.pairs import squared_distances_of_pairs
 from dc2.core.records import Centres, FoundOut, SumsOut
 from dc2.core.reference import hash_at, lanes_dot
 from dc2.errors import InputError
 from dc2.model_file import saved_record
-from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, raise_unusable
-
-SHORTLIST_ROWS = 256  # signatures that a thread compares with all others at a time
-EXITS = 8
-EXIT_DISTANCES = 2**22  # at most; with very many signatures, only some, at even steps, are tried as exits
 
 
 @saved_record
@@ -229,95 +220,3 @@ def _answer(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
 def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     """Deal rows to parts at random: the part of each row, by its number alone."""
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
-
-
-def with_shortlist(
-    router: Router, n_near: int, n_threads: int = 1, exits: bool = True, least: Least | None = None
-) -> Router:
-    """Give every leaf the `n_near` signatures nearest to its own, and a few that lead farther out.
-
-    A leaf of a single point cannot lie in two clusters, so its walks need no exits. `least` saves
-    `nearest_neighbours` time.
-    """
-    n_near = min(n_near, len(router.centres))
-    n_all = min(n_near + EXITS * exits, len(router.centres))
-    shortlist, _ = nearest_neighbours(router.centres, n_all, seed=router.deal_seed, n_threads=n_threads, least=least)
-    shortlist, gaps = _by_distance(router.centres, shortlist, n_threads)
-    if n_near < n_all:
-        _put_exits(router.centres.astype(np.float64), n_near, shortlist, gaps, n_threads)
-    return replace(router, shortlist=shortlist, gaps=_safe_gaps(gaps, router.centres))
-
-
-def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1) -> Router:
-    """Replace the centres by others near them: shortlists keep their members, sorted by the new distances.
-
-    Much cheaper than new shortlists, and as good if centres move less than the distances between them.
-    """
-    before = router.shortlist
-    assert before is not None
-    shortlist, gaps = _by_distance(centres, before, n_threads)
-    return replace(router, centres=centres, shortlist=shortlist, gaps=_safe_gaps(gaps, centres))
-
-
-def _by_distance(
-    centres: NDArray[Any], listed: NDArray[np.int32], n_threads: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return shortlists sorted by the distance to their own signature, and these distances, in float64."""
-    own = np.repeat(np.arange(len(listed)), listed.shape[1])
-    squared = squared_distances_of_pairs(centres, listed.ravel(), centres, own, n_threads)
-    distances = np.sqrt(squared).reshape(listed.shape)
-    order = np.argsort(distances, axis=1, kind="stable")  # its own, at distance 0, stays in front
-    return np.take_along_axis(listed, order, axis=1), np.take_along_axis(distances, order, axis=1)
-
-
-def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]:
-    """Return distances, less what rounding of coordinates, and of squares near 0, may have added."""
-    eps, tiny = np.finfo(centres.dtype).eps, np.finfo(centres.dtype).tiny
-    longest = np.sqrt(centres.shape[1]) * float(np.abs(centres).max())
-    safe: NDArray[Any] = np.maximum(gaps - (16 * eps * longest + np.sqrt(tiny)), 0.0).astype(centres.dtype)
-    return safe
-
-
-def _put_exits(
-    centres: NDArray[np.float64],
-    n_near: int,
-    shortlist: NDArray[np.int32],
-    gaps: NDArray[np.float64],
-    n_threads: int,
-) -> None:
-    """Replace the farthest neighbours of each shortlist by exits, unless these are in it already."""
-    n_all = shortlist.shape[1]
-    some = np.arange(0, len(centres), -(-(len(centres) ** 2) // EXIT_DISTANCES), dtype=np.int32)
-    centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
-    to_some = np.empty((len(centres), len(some)))
-
-    def measure(start: int) -> None:
-        own = np.arange(start, min(start + SHORTLIST_ROWS, len(centres)))
-        to_some[own] = euclidean_distances(centred[own], centred[some])
-        to_some[own] *= own[:, None] != some
-
-    def put(start: int) -> None:
-        near = np.ascontiguousarray(shortlist[start : start + SHORTLIST_ROWS, :n_near])
-        exits = core.find_exits(to_some, some, near, start, EXITS)
-        own = start + np.flatnonzero(exits[:, 0] >= 0)
-        exits = exits[own - start]
-        is_exit = exits >= 0
-        ids, to_exits = some[exits], np.full(exits.shape, np.inf)
-        of_row, place = np.nonzero(is_exit)
-        to_exits[of_row, place] = np.linalg.norm(centres[ids[of_row, place]] - centres[own[of_row]], axis=1)
-        near, tail = np.split(shortlist[own], [n_near], axis=1)
-        to_near, to_tail = np.split(gaps[own], [n_near], axis=1)
-        twice = ((tail[:, :, None] == ids[:, None]) & is_exit[:, None]).any(axis=2)
-        left_out = np.concatenate([np.zeros(near.shape, bool), ~is_exit, twice], axis=1)
-        # Those that stay come first, in their order.
-        kept = np.argsort(left_out, axis=1, kind="stable")[:, :n_all]
-        distances = np.take_along_axis(np.concatenate([to_near, to_exits, to_tail], axis=1), kept, axis=1)
-        by_distance = np.argsort(distances, axis=1, kind="stable")
-        listed = np.take_along_axis(np.concatenate([near, ids, tail], axis=1), kept, axis=1)
-        shortlist[own] = np.take_along_axis(listed, by_distance, axis=1)
-        gaps[own] = np.take_along_axis(distances, by_distance, axis=1)
-
-    starts = range(0, len(centres), SHORTLIST_ROWS)
-    with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        list(pool.map(measure, starts))
-        list(pool.map(put, starts))

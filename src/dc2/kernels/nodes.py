@@ -12,6 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 __all__ = ["NearRows", "Nodes", "nodes_at"]
 
+BLOCK_ROWS = 1024
 SAFE_EXPONENT = 100  # float32 holds such values, and 26 bits below them
 
 
@@ -82,11 +83,23 @@ def nodes_at(
     standing = np.arange(len(points))
     if len(filled) and len(empty):
         standing[empty] = filled[pairwise_distances_argmin(points[empty], points[filled])]
-    places = points.astype(np.float64)[standing]
-    return Nodes(_in_reach(places - places.mean(axis=0)).astype(np.float32), masses, near, are_rows)
+    return Nodes(_centred(points, standing), masses, near, are_rows)
 
 
-def _in_reach(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the places, divided by a power of two where float32 could not hold them: only proportions count."""
-    exponent = int(np.frexp(np.abs(places).max(initial=0.0))[1])
-    return np.ldexp(places, -exponent) if abs(exponent) > SAFE_EXPONENT else places
+def _centred(points: NDArray[Any], standing: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return points about their mean, divided by a power of two if float32 could not hold them: only proportions count.
+
+    Block by block, since a copy in float64 could be far larger than the rows.
+    """
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(standing), BLOCK_ROWS)]
+    mean = np.sum([points[standing[block]].sum(axis=0, dtype=np.float64) for block in blocks], axis=0) / len(standing)
+
+    def off(block: slice) -> NDArray[np.float64]:
+        return np.asarray(points[standing[block]].astype(np.float64) - mean)
+
+    largest = max(float(np.abs(off(block)).max(initial=0.0)) for block in blocks)
+    exponent = int(np.frexp(largest)[1])
+    centred = np.empty(points.shape, np.float32)
+    for block in blocks:
+        centred[block] = np.ldexp(off(block), -exponent) if abs(exponent) > SAFE_EXPONENT else off(block)
+    return centred
