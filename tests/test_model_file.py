@@ -370,3 +370,15 @@ def test_a_file_that_was_cut_short_is_refused(intact: tuple[Path, bytes, Any], s
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ModelFileError):
         dc2.load(path)
+
+
+def test_rows_that_are_signatures_are_in_the_file_once(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(500, 40)) + 9 * np.eye(40)[:2].repeat(250, axis=0)
+    model = dc2.DC2Clustering(random_state=0).fit(X)
+    model.save(tmp_path / "m.dc2")
+    with zipfile.ZipFile(tmp_path / "m.dc2") as archive:
+        names = archive.namelist()
+    assert sum(name.endswith(("/centres.npy", "/points.npy")) for name in names) == 1, names
+    loaded = dc2.load(tmp_path / "m.dc2")
+    assert loaded.signatures_.points is loaded.router_.centres
+    np.testing.assert_array_equal(loaded.predict(X), model.labels_)

@@ -11,6 +11,7 @@ from dc2.facts.fitted import FittedClusters
 
 __all__ = ["LEVELS", "Profile", "cluster_profile", "level_word"]
 
+COLUMNS_AT_A_TIME = 64  # copies of all columns of many signatures could be far larger than the rows
 # A difference of at least so many standard deviations gets this word.
 LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather high", "rather low"))
 
@@ -82,17 +83,27 @@ def cluster_profile(clusters: FittedClusters) -> Profile:
     >>> cluster_profile(clusters).difference.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    clusters = clusters.take(clusters.in_clusters)
+    if len(clusters.in_clusters) < len(clusters.labels):
+        clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
+    starts = range(0, clusters.points.shape[1], COLUMNS_AT_A_TIME)
+    some = [_difference(clusters, share, clusters.points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
+    difference = np.concatenate(some, axis=1)
+    return Profile(clusters.names, difference, clusters.means(clusters.values), share @ clusters.values)
+
+
+def _difference(
+    clusters: FittedClusters, share: NDArray[np.float64], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how far the means of clusters lie from the mean of all, in standard deviations, for some columns."""
     # Each column is brought to about 1 by a power of two: squares of very large and small values would be lost.
-    points = np.ldexp(clusters.points, -np.frexp(np.abs(clusters.points).max(axis=0))[1])
+    points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0))[1])
     centre = share @ points
     deviation = np.sqrt(share @ (points - centre) ** 2)
     means = clusters.means(points)
     # What is left of a constant column is rounding.
     varies = deviation > 1e-6 * np.maximum(np.abs(centre), np.finfo(float).tiny)
-    difference = np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
-    return Profile(clusters.names, difference, clusters.means(clusters.values), share @ clusters.values)
+    return np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
 
 
 def level_word(difference: float) -> str:

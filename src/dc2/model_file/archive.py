@@ -97,6 +97,7 @@ class Archive:
         self._file = file
         self._zip = self._opened()
         self._unread = self._members()
+        self._read: dict[str, NDArray[Any]] = {}
 
     def header(self) -> dict[str, Any]:
         """Return the JSON of the file, if it was written by `save`."""
@@ -111,13 +112,16 @@ class Archive:
         return header
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array of the file; each may be used only once."""
+        """Return an array of the file; one that is used twice is read once, so it takes its memory once."""
+        if name in self._read:
+            return self._read[name]
         info = self._unread.pop(name)
         with self._zip.open(info) as member:
             _check_array(member, info.file_size)
         with self._zip.open(info) as member:
             array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        self._read[name] = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return self._read[name]
 
     def _opened(self) -> zipfile.ZipFile:
         if not zipfile.is_zipfile(self._file):

@@ -39,8 +39,7 @@ def encode(value: Any, where: str, arrays: Arrays) -> Any:
         pairs = [[encode(key, where, arrays), encode(item, f"{where}/{key}", arrays)] for key, item in value.items()]
         return {"dict": pairs}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        arrays[f"{where}.npy"] = value
-        return {"array": f"{where}.npy"}
+        return {"array": _name_of(value, where, arrays)}
     if isinstance(value, np.ndarray) and all(isinstance(item, str) for item in value.flat):
         return {"names": [_checked_text(name, where) for name in value.tolist()]}
     if _is_registered(value, RECORDS):
@@ -110,6 +109,15 @@ def has_control_characters(text: str) -> bool:
     (False, True)
     """
     return any((character < " " and character not in SEPARATORS) or "\x7f" <= character < "\xa0" for character in text)
+
+
+def _name_of(array: NDArray[Any], where: str, arrays: Arrays) -> str:
+    """Return the name of an array in the file, which holds each once: rows that are signatures are used twice."""
+    for name, known in arrays.items():
+        if known is array:
+            return name
+    arrays[f"{where}.npy"] = array
+    return f"{where}.npy"
 
 
 def _checked_text(text: Any, where: str) -> str:
