@@ -112,9 +112,9 @@ class Archive:
         return header
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array of the file; one that is used twice is read once, so it takes its memory once."""
+        """Return an array of the file; each is read once and may be used twice, as rows that are signatures are."""
         if name in self._read:
-            return self._read[name]
+            return self._read.pop(name)
         info = self._unread.pop(name)
         with self._zip.open(info) as member:
             _check_array(member, info.file_size)
