@@ -9,6 +9,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ EFFORT = 1  # of packing: the next levels take four times as long for a few byte
 HEADER_BYTES = 8 * 2**20
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 MOST_AXES = 3
+MOST_USES = 8  # of an array; a file with more would take long to check
 
 
 def write_archive(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -98,6 +100,7 @@ class Archive:
         self._zip = self._opened()
         self._unread = self._members()
         self._read: dict[str, NDArray[Any]] = {}
+        self._uses: Counter[str] = Counter()
 
     def header(self) -> dict[str, Any]:
         """Return the JSON of the file, if it was written by `save`."""
@@ -112,9 +115,12 @@ class Archive:
         return header
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array of the file; each is read once and may be used twice, as rows that are signatures are."""
+        """Return an array of the file; each is read once, and may be used in a few places."""
+        self._uses[name] += 1
+        if self._uses[name] > MOST_USES:
+            raise ValueError(f"{name} is used more than {MOST_USES} times")
         if name in self._read:
-            return self._read.pop(name)
+            return self._read[name]
         info = self._unread.pop(name)
         with self._zip.open(info) as member:
             _check_array(member, info.file_size)
