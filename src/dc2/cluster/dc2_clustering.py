@@ -45,7 +45,9 @@ class DC2Clustering(SignatureClusterer):
         limits the choice; a number is always met if there are that many distinct rows.
     n_signatures : "auto" or int, default="auto"
         Number of signatures. "auto" depends on distinct rows, columns and `n_clusters` alone: if rows are few, they are
-        the nodes themselves; otherwise the number grows with rows and columns. A number is taken as it is.
+        the nodes themselves (up to 16,384 in four columns or fewer, 4096 more for each further column, at most 100,000,
+        with at most 64 million numbers); otherwise the number grows with rows and columns. A number is taken as it is:
+        with some thousand, tens of thousands of rows are clustered in a second instead of up to a minute.
     similarity : {"ties", "rpf", "gaussian"} or an object such as ``Ties(n_ties=8)``, default="ties"
         What makes two signatures alike. The graph of "ties" is clustered by communities; the kernels, which are dense
         and suit up to about 2000 signatures, by spectral clustering.

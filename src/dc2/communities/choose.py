@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.communities.agreement import agreement, resampled, resamples
+from dc2.communities.dimension import dimension_for_cuts, large_scale_dimension
 from dc2.communities.profile import MOST_CROSSING, Nodes, Profile, communities
 from dc2.communities.search import Search
 from dc2.communities.strays import community_ties
@@ -131,10 +132,10 @@ class Evidence:
         nodes = self._nodes
         return Valleys.of(nodes.graph, nodes.points, nodes.masses, nodes.n_threads)
 
-    @property
+    @cached_property
     def dimension(self) -> float:
-        """The dimension, estimated from distances between nodes."""
-        return self._valleys.dimension
+        """The dimension that says how often chance cuts rows at the same places."""
+        return dimension_for_cuts(self._valleys.dimension, large_scale_dimension(self._nodes.points))
 
     def valleys(self, place: int) -> tuple[float, float]:
         """Return the mean depth of the valleys around a partition's clusters, and the share of crossing ties."""

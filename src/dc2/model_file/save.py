@@ -23,8 +23,9 @@ class SaveMixin:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, which `dc2.load` reads back: its predictions are the same, to the bit.
 
-        The file takes kilobytes to a few megabytes, whatever the number of rows. Labels of the training rows are not in
-        it, nor is what cannot be written down, such as a random generator or a progress callback: such parameters take
+        The file takes kilobytes to a few megabytes, whatever the number of rows; only where `DC2Clustering` takes few
+        rows as they are does the file hold them, and about as much again. Labels of the training rows are not in it,
+        nor is what cannot be written down, such as a random generator or a progress callback: such parameters take
         their defaults. It is written under a temporary name and then renamed.
 
         Parameters
