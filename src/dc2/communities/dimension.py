@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 __all__ = ["dimension_for_cuts", "large_scale_dimension"]
 
-NODES = 500
+NODES = 300
 FEWEST_NODES = 30
 # The shares of all pairs between whose distances the dimension is taken: farther apart than neighbours, yet within a
 # cluster if there are up to ten.
