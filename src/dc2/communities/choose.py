@@ -227,12 +227,17 @@ def looked_at(profile: Profile, evidence: Evidence) -> list[Candidate]:
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Return the evidence for a plateau, taken where it is strongest."""
+    """Return the evidence for a plateau, taken where it is strongest.
+
+    Few resamples may agree at one place by luck, so the median of the agreement counts.
+    """
     looks = plateau.looks()
+    agreements = evidence.agreement(looks)
+    typical = float(np.median(agreements))
     found = []
-    for place, agrees in zip(looks.tolist(), evidence.agreement(looks).tolist(), strict=True):
+    for place, agrees in zip(looks.tolist(), agreements.tolist(), strict=True):
         depth, crossing = evidence.valleys(place)
-        value = score(plateau, agrees, depth, crossing, evidence.dimension)
+        value = score(plateau, typical, depth, crossing, evidence.dimension)
         found.append(Candidate(plateau, place, agrees, depth, crossing, value))
     return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
