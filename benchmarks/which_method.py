@@ -126,8 +126,8 @@ LINES = [
     ),
     Line(
         "images or embeddings on a curved surface, up to some 100,000 rows",
-        "**EVoC**, or Leiden on nearest neighbours",
-        "they look at every row; dc2 sees signatures, and averages blur",
+        "**`DC2Clustering`**; **EVoC** or Leiden if there are more rows and time to look at each",
+        "dc2 takes up to 100,000 rows as they are; beyond that it sees signatures, and averages blur",
         "MNIST: EVoC {}, Leiden {}, UMAP + HDBSCAN {}, `DC2Clustering()` {}",
         [
             quality("Images and a large table", name, "MNIST")
