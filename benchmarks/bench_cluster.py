@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from dc2 import Compressor, RPFCluster, Signatures
 from dc2.datasets import make_rank
-from dc2.kernels import RPF
+from dc2.spectral import RPF
 
 STAGES = ("divide", "compress", "conquer", "populate")
 BANDWIDTHS = ("auto", 0.05)

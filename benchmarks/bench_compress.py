@@ -9,7 +9,7 @@ from common import Report, Timing, best_of, in_new_process, ratio, with_memory
 from public_data import load_covertype, load_mnist
 
 from dc2 import Compressor
-from dc2.cluster.clock import StageClock
+from dc2.cluster.fit import StageClock
 from dc2.datasets import make_rank
 
 N_SIGNATURES = 1024

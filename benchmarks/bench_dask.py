@@ -17,9 +17,8 @@ from distributed import Client, LocalCluster, wait
 
 from dc2 import Compressor, RPFCluster
 from dc2.datasets import make_rank
-from dc2.engines.dask import DaskEngine
-from dc2.engines.dask.engine import JOINED_AT_ONCE, TASKS_PER_THREAD
-from dc2.sources import Block, as_source
+from dc2.engines.dask_engine import JOINED_AT_ONCE, TASKS_PER_THREAD, DaskEngine
+from dc2.io import Block, as_source
 
 N_FEATURES = 18
 N_CHUNKS = 32

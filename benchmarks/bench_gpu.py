@@ -17,9 +17,10 @@ from common import table, write_page
 
 import dc2
 from dc2 import Compressor, DC2Clustering
-from dc2.compress.sums import Sums, grids
-from dc2.core.gpu import own_card, scan
-from dc2.core.records import Centres, FoundOut, SumsOut
+from dc2.compress.signatures import Sums, grids
+from dc2.core.gpu import device_scan as scan
+from dc2.core.gpu.device import own_device
+from dc2.core.reference import Centres, NearestOut, SumsOut
 
 N_SIGNATURES = 1000
 RUNS = 3
@@ -58,9 +59,9 @@ def one_pass(X: cp.ndarray, compressor: Compressor) -> float:
     router, (n_rows, width) = compressor.router_, X.shape
     sums = Sums.zeros(*router.centres.shape)
     out = SumsOut(grids(np.full(width, 8.0), float(n_rows)), sums.counts, sums.totals)
-    centres = Centres(router.centres, router.shortlist, router.gaps)
-    job = scan._Scan(own_card(), router.trees[0].arrays, centres, out)
-    found, bad = FoundOut(cp.empty(n_rows, np.int32)), cp.zeros(1, np.uint64)
+    centres = Centres(router.centres, router.neighbor_lists, router.gaps, router.beam)
+    job = scan._Scan(own_device(), router.trees[0].arrays, centres, out)
+    found, bad = NearestOut(cp.empty(n_rows, np.int32)), cp.zeros(1, np.uint64)
     return best(lambda: job.piece(X, None, found, bad))
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from common import ROOT, machine, ratio, table, write_page
 
 from dc2.engines import RunOptions, engine_for
-from dc2.sources.tables import as_table
+from dc2.io.resolve import as_table
+from dc2.tables.column_types import sample_table
 from dc2.tables.decide import decide
-from dc2.tables.sample import sample_table
 
 sys.path.append(str(ROOT / "tests"))
 from table_data import customers

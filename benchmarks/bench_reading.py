@@ -43,13 +43,13 @@ def read(what: str, path: str) -> tuple[float, float, int]:
         import matplotlib
 
         matplotlib.use("Agg")
-        from dc2.plots import ClusterProfileDisplay, SignatureMapDisplay
+        from dc2.report import ClusterProfileDisplay, SignatureMapDisplay
 
         SignatureMapDisplay.from_estimator(model)
         ClusterProfileDisplay.from_estimator(model)
 
     def info(model: DC2Clustering) -> None:
-        from dc2.cli.model_facts import model_facts
+        from dc2.cli.describe import model_facts
 
         model_facts(Path(path))
 
@@ -79,7 +79,7 @@ def stability_beside_conquering(n_nodes: int, X: NDArray[np.float32]) -> tuple[f
     model = DC2Clustering(n_signatures=n_nodes, n_jobs=1, random_state=0).fit(X)
     record, plan = model._record, model._plan()
     *_, seeds = fit._spawned(SeedSequence(**record.seed))
-    nodes = fit.nodes_at(record.signatures.points, record.signatures.weights, fit._no_rows)
+    nodes = fit.nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(record.similarity)
 
     def seconds(work: object) -> float:
@@ -88,7 +88,7 @@ def stability_beside_conquering(n_nodes: int, X: NDArray[np.float32]) -> tuple[f
         return time.process_time() - start
 
     conquering = min(
-        seconds(lambda: conqueror.conquer(record.similarity, nodes, plan.wish, seeds, 1)) for _ in range(2)
+        seconds(lambda: conqueror.conquer(record.similarity, nodes, plan.requested, seeds, 1)) for _ in range(2)
     )
     return conquering, min(seconds(lambda: fit.stability_of(plan, record)) for _ in range(2))
 
@@ -111,8 +111,10 @@ def main() -> None:
             ("20 blobs that overlap, 5 columns", blobs(10 * n_nodes, apart=3.0)),
             ("two moons", make_moons(10 * n_nodes, noise=0.06, random_state=0)[0].astype(np.float32)),
         ):
-            conquering, anew = stability_beside_conquering(n_nodes, X)
-            ratios.append([f"{n_nodes:,}", name, f"{conquering:.2f}", f"{anew:.2f}", f"{anew / conquering:.2f}"])
+            conquering, bootstrap = stability_beside_conquering(n_nodes, X)
+            ratios.append(
+                [f"{n_nodes:,}", name, f"{conquering:.2f}", f"{bootstrap:.2f}", f"{bootstrap / conquering:.2f}"]
+            )
             print(ratios[-1], flush=True)
     text = [
         f"A model of {N_SIGNATURES:,} signatures ({N_ROWS:,} rows, 5 columns, 20 clusters, `noise=0.01`), whose file "

@@ -231,7 +231,7 @@ class Report:
 
 def write_page(name: str, title: str, parts: Sequence[str], by: str, options: str = "") -> None:
     """Write what a benchmark found to its page, under the command, the date and the machine."""
-    command = f"python benchmarks/bench_{name}.py{options}"
+    command = f"python benchmarks/bench_{name.replace('-', '_')}.py{options}"
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     page = MEASURED / f"{name}.md"
     unfinished = page.with_suffix(".part")

@@ -18,7 +18,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import NearestNeighbors
 
 from dc2 import Compressor
-from dc2.communities import Nodes, TieGraph, Wish, conquer_ties, tie_graph, ties_per_row
+from dc2.graph.communities import find_communities
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph
+from dc2.graph.resolutions import GraphNodes
 
 LINE = "{:28} {:12} {:>6} {:>3} {:>5} {:>9} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.2f} {:>6.2f} {:>7.2f}"
 HEAD = LINE.replace(".3f", "").replace(".2f", "")
@@ -61,13 +64,13 @@ def main() -> None:
 
 def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) -> tuple[float, float, bool]:
     """Print a line, and return the ARI with k not given and given, and whether k was found."""
-    graph, points, masses, node = nodes(one, X)
+    graph, points, node_weights, node = nodes(one, X)
     start = time.perf_counter()
-    found_in = Nodes(graph, points, masses, seed, n_threads=2)
-    result = conquer_ties(found_in, Wish())
+    found_in = GraphNodes(graph, points, node_weights, seed, n_threads=2)
+    result = find_communities(found_in, RequestedClusters())
     seconds = time.perf_counter() - start
     numbers = [len(np.unique(y[y > 0])) for y in labellings]
-    again = {k: conquer_ties(found_in, Wish.exactly(k), result).labels for k in set(numbers)}
+    again = {k: find_communities(found_in, RequestedClusters.exactly(k), result).labels for k in set(numbers)}
     found = max(scores(result.labels[node], y) for y in labellings)
     given = max(scores(again[k][node], y) for k, y in zip(numbers, labellings, strict=True))
     verdict = result.verdict
@@ -89,20 +92,20 @@ def scores(labels: NDArray[Any], truth: NDArray[Any]) -> tuple[float, float]:
     return adjusted_rand_score(truth[told], labels[told]), normalized_mutual_info_score(truth[told], labels[told])
 
 
-def nodes(one: Set, X: NDArray[Any]) -> tuple[TieGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:
+def nodes(one: Set, X: NDArray[Any]) -> tuple[SharedRowsGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:
     """Return the tie graph, the places and masses of its nodes, and each row's node."""
     if one.signatures:
         router = Compressor(one.signatures, populate="nearest", refine=2, random_state=0).fit(X).router_
-        m = ties_per_row(len(router.centres), len(X) / len(router.centres), X.shape[1])
+        m = neighbors_per_row(len(router.centres), len(X) / len(router.centres), X.shape[1])
         near = router.nearest_few(X, m)[0]
-        masses = np.bincount(near[:, 0], minlength=len(router.centres)).astype(np.float64)
-        return tie_graph(near, None, len(masses)), router.centres, masses, near[:, 0]
+        node_weights = np.bincount(near[:, 0], minlength=len(router.centres)).astype(np.float64)
+        return shared_rows_graph(near, None, len(node_weights)), router.centres, node_weights, near[:, 0]
     points, node, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
-    m = ties_per_row(len(points), 1, X.shape[1])
+    m = neighbors_per_row(len(points), 1, X.shape[1])
     near = NearestNeighbors(n_neighbors=m).fit(points).kneighbors(points, return_distance=False)
     near = own_first(near.astype(np.int32))
-    masses = counts.astype(np.float64)
-    return tie_graph(near, masses, len(points)), points, masses, node.ravel()
+    node_weights = counts.astype(np.float64)
+    return shared_rows_graph(near, node_weights, len(points)), points, node_weights, node.ravel()
 
 
 def own_first(near: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -60,7 +60,7 @@ def summary(method: str, kind: str) -> Figure:
 class Line:
     """A wish, what to take, why, and figures put into a text."""
 
-    wish: str
+    requested: str
     take: str
     why: str
     measured: str
@@ -68,7 +68,7 @@ class Line:
 
     def row(self) -> list[str]:
         """Return the row of the table."""
-        return [self.wish, self.take, self.why, self.measured.format(*(one.read() for one in self.figures))]
+        return [self.requested, self.take, self.why, self.measured.format(*(one.read() for one in self.figures))]
 
 
 LINES = [

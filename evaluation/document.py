@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from dc2.report.html import Html, figure, image, join, paragraph, table, tag
-from dc2.report.page import Section, page
+from dc2.report.page import Picture as InlinePicture
+from dc2.report.page import Section, Table, page, render
 
 __all__ = ["Chapter", "Document", "Grid", "Part", "Picture", "to_html", "to_markdown"]
 
@@ -81,13 +81,13 @@ def to_markdown(document: Document, figures: str | None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def to_html(document: Document) -> Html:
+def to_html(document: Document) -> str:
     """Return a document as a self-contained page."""
     sections = [
-        Section(chapter.title, chapter.lead, join(*(_html(part) for part in chapter.parts)))
+        Section(chapter.title, chapter.lead, content={"parts": [_for_template(part) for part in chapter.parts]})
         for chapter in document.chapters
     ]
-    return page(document.title, join(*(paragraph(text) for text in document.intro)), sections)
+    return page(document.title, render("parts.html", parts=document.intro), sections)
 
 
 def _markdown(part: Part, figures: str | None) -> str:
@@ -101,9 +101,7 @@ def _markdown(part: Part, figures: str | None) -> str:
     return "\n".join([f"**{part.label}**", "", written[0], f"|{'|'.join(rules)}|", *written[1:]])
 
 
-def _html(part: Part) -> Html:
-    if isinstance(part, str):
-        return paragraph(part)
+def _for_template(part: Part) -> str | Table | InlinePicture:
     if isinstance(part, Picture):
-        return figure(image(part.path.read_bytes(), part.caption, style="max-width:100%"), part.caption)
-    return join(tag("h3", part.label), table(part.head, part.rows, label=part.label, text_columns=range(part.n_text)))
+        return InlinePicture(part.path.read_bytes(), part.caption)
+    return part if isinstance(part, str) else Table(part.label, part.head, part.rows, part.n_text)

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from dc2.output import renamed_at_the_end
+from dc2.io.outputs import renamed_at_the_end
 from evaluation.summary import Summary
 
 __all__ = ["COLOURS", "bars", "new_figure", "save"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from dc2 import KASP, RASP, Compressor, DC2Clustering, GaussianKernel, RPFCluster, RPFKernel
-from dc2.kernels import RPF
+from dc2.spectral import RPF
 from evaluation.sets import DataSet
 from evaluation.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dc2.output import write_whole
+from dc2.io.outputs import write_whole
 from dc2.report.page import write_page
 from evaluation import chapters
 from evaluation.claims import judge_all

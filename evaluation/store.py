@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from dc2 import core
 from dc2.errors import ParameterError
-from dc2.output import write_whole
+from dc2.io.outputs import write_whole
 from dc2.versions import __version__, package_versions
 from evaluation.settings import Settings
 

@@ -235,7 +235,7 @@ private:
         return from + draw_uniform(options_.seed, split_) * (to - from);
     }
 
-    // The middle of the gap between projections at the wanted place, so both sides get rows.
+    // The middle of the gap between projections at the wanted position, so both sides get rows.
     void set_threshold(int64_t count, T minimum, T maximum, double place) {
         const T infinity = std::numeric_limits<T>::infinity();
         T at = T(place);

@@ -1,4 +1,4 @@
-// For tests only: the card's kernels, run on the host block by block and thread by thread.
+// For tests only: the GPU kernels, run on the host block by block and thread by thread.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 

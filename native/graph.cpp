@@ -92,9 +92,9 @@ OwnGraph joined(const Graph& graph, const int32_t* labels, int64_t communities) 
     return in_order(std::move(found));
 }
 
-OwnGraph ties(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes) {
+OwnGraph connected(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes) {
     // Rows that are nearest to the same node stand together, so that what a node's rows hold is found in the cache; rows
-    // of weight 0 tie nothing.
+    // of weight 0 connect nothing.
     std::vector<int64_t> next(nodes + 1, 0);
     for (int64_t r = 0; r < rows; ++r) next[near[r * m] + 1] += weights[r] > 0;
     std::partial_sum(next.begin(), next.end(), next.begin());

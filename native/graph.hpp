@@ -28,9 +28,9 @@ std::vector<double> strengths(const Graph& graph);
 // both directions, on the diagonal. Entries of a row rise.
 OwnGraph joined(const Graph& graph, const int32_t* labels, int64_t communities);
 
-// Ties any two nodes by the summed weight of the rows that are near both; no loops, no ties of weight 0, entries of a
+// Connects any two nodes by the summed weight of the rows that are near both; no loops, no edges of weight 0, entries of a
 // row rise. IN near (rows, m), in 0..nodes-1, none twice in a row.
-OwnGraph ties(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes);
+OwnGraph connected(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes);
 
 // IN labels in 0..nodes-1.
 double modularity(const Graph& graph, const int32_t* labels, double resolution);

@@ -14,7 +14,7 @@ namespace dc2 {
 
 namespace {
 
-// A graph that was looked at once: what is wrong with arrays is found before the first search, and not by each.
+// A checked graph: its arrays are validated once, before the first search.
 class CheckedGraph {
 public:
     CheckedGraph(In1<int64_t> indptr, In1<int32_t> indices, In1<double> weights)
@@ -99,7 +99,7 @@ Csr join_nodes(const CheckedGraph& graph, const In1<int32_t>& labels, int64_t co
     return give_graph(std::move(found));
 }
 
-Csr tie_nodes(const In2<int32_t>& near, const In1<double>& weights, int64_t nodes) {
+Csr count_shared_rows(const In2<int32_t>& near, const In1<double>& weights, int64_t nodes) {
     OwnGraph found;
     {
         nb::gil_scoped_release released;
@@ -108,7 +108,7 @@ Csr tie_nodes(const In2<int32_t>& near, const In1<double>& weights, int64_t node
         require(m > 0, "near: at least one node for each row");
         require(weights.shape(0) == near.shape(0), "weights: one for each row");
         require(all_within(near.data(), near.size(), 0, nodes), "near: between 0 and the number of nodes");
-        found = ties(near.data(), weights.data(), rows, m, nodes);
+        found = connected(near.data(), weights.data(), rows, m, nodes);
     }
     return give_graph(std::move(found));
 }
@@ -123,7 +123,7 @@ void define_graphs(nb::module_& module) {
                nb::arg("start").none(), nb::arg("iterations"));
     module.def("modularity", &CheckedGraph::modularity, nb::arg("graph"), nb::arg("labels"), nb::arg("resolution"));
     module.def("join_nodes", &join_nodes, nb::arg("graph"), nb::arg("labels"), nb::arg("n_communities"));
-    module.def("tie_nodes", &tie_nodes, nb::arg("near"), nb::arg("weights"), nb::arg("n_nodes"));
+    module.def("count_shared_rows", &count_shared_rows, nb::arg("near"), nb::arg("weights"), nb::arg("n_nodes"));
 }
 
 }  // namespace dc2

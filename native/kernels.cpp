@@ -2,6 +2,8 @@
 // standard library that could be instantiated here and then linked into another variant.
 #include "lanes.hpp"
 #include "neighbours.hpp"
+#include "search.hpp"
+#include "turns.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -35,71 +37,6 @@ static void copy_run(const Matrix<T>& X, int64_t first, int64_t count, int64_t p
     }
 }
 
-// Inserts a candidate into a short sorted list; among equals the earlier one stays first.
-template <class T>
-static inline void insert(T distance, int32_t id, int64_t few, int64_t& held, T* distances, int32_t* ids) {
-    int64_t at = held < few ? held++ : few - 1;
-    while (at > 0 && distance < distances[at - 1]) {
-        distances[at] = distances[at - 1];
-        ids[at] = ids[at - 1];
-        --at;
-    }
-    distances[at] = distance;
-    ids[at] = id;
-}
-
-// The `few` nearest on the shortlist of centre `at`, which begins with the centre itself. By the triangle inequality no
-// candidate farther from the centre than |x - centre| + |x - worst held| can enter, and the shortlist is sorted by that
-// distance.
-template <class T, int Chunks>
-static inline void nearest_around(const ScanJob<T>& job, const T* x, int32_t at, int64_t padded, int64_t few,
-                                  T* distances, int32_t* ids) {
-    const int64_t chunks = padded / kLanes;
-    const int32_t* candidates = job.shortlist + at * job.candidate_step;
-    const T* gaps = job.gaps + at * job.candidate_step;
-    int64_t held = 0;
-    T reach = 0, first = 0, worst = -1;
-    for (int64_t k = 0; k < job.candidates; ++k) {
-        if (held == few && gaps[k] > reach) break;
-        const T distance = squared_distance<T, Chunks>(x, job.centres + candidates[k] * padded, chunks);
-        if (held == few && !(distance < distances[few - 1])) continue;
-        insert(distance, candidates[k], few, held, distances, ids);
-        if (k == 0) first = std::sqrt(distance);
-        if (held == few && distances[few - 1] != worst) {
-            worst = distances[few - 1];
-            reach = (first + std::sqrt(worst)) * T(1.001);
-        }
-    }
-}
-
-// Walks from the leaf's own centre: tries the current centre's shortlist, moves to the first candidate nearer to the
-// row and starts again, until none is. A candidate twice as far from the centre as the row cannot be nearer.
-template <class T, int Chunks>
-static inline int32_t nearest(const ScanJob<T>& job, const T* x, int32_t leaf, int64_t padded) {
-    const int64_t chunks = padded / kLanes;
-    int32_t at = leaf;
-    T distance = squared_distance<T, Chunks>(x, job.centres + at * padded, chunks);
-    T reach = T(2.002) * std::sqrt(distance);
-    int64_t k = 0;
-    while (k < job.candidates && !(job.gaps[at * job.candidate_step + k] > reach)) {
-        const int32_t* four = job.shortlist + at * job.candidate_step + k;
-        const T* const points[4] = {job.centres + four[0] * padded, job.centres + four[1] * padded,
-                                    job.centres + four[2] * padded, job.centres + four[3] * padded};
-        T found[4];
-        k += 4;
-        if (!four_within<T, Chunks>(x, points, chunks, distance, found)) continue;
-        if ((found[0] < distance) | (found[1] < distance) | (found[2] < distance) | (found[3] < distance)) {
-            int first = 0;
-            while (!(found[first] < distance)) ++first;
-            at = four[first];
-            distance = found[first];
-            reach = T(2.002) * std::sqrt(distance);
-            k = 0;
-        }
-    }
-    return at;
-}
-
 // Exact sums: each term is rounded to a grid so coarse that no addition rounds, and its rest to a finer one. A term is
 // one number or eight side by side.
 template <bool Weighted, class V>
@@ -118,6 +55,7 @@ static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int3
     const T* centre = job.centres + id * padded;
     double* coarse = job.totals + id * columns;
     double* fine = job.totals + (job.signatures + id) * columns;
+    const int64_t count = take_count(job.counts + id);
     double last[kLanes];  // the last chunk, if it is not full
     EightDoubles squares = {};
     for (int64_t c = 0; c < chunks; ++c) {
@@ -136,15 +74,15 @@ static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int3
     for (int64_t j = width / kLanes * kLanes; j < width; ++j) add(last[j % kLanes], j);
     add(fold<double>(squares), width);
     add(1.0, width + 1);
-    job.counts[id] += !Weighted || weight > 0;
+    give_count(job.counts + id, count + (!Weighted || weight > 0));
 }
 
 template <class T, int Chunks>
-static inline void finish_row(const ScanJob<T>& job, const T* x, int64_t row, int32_t leaf, int64_t padded) {
-    const int32_t id = job.shortlist == nullptr ? leaf : nearest<T, Chunks>(job, x, leaf, padded);
+static inline void finish_row(const ScanJob<T>& job, Search<T, Chunks>& search, const T* x, int64_t row, int32_t leaf,
+                              int64_t padded) {
+    const int32_t id = job.neighbor_lists == nullptr ? leaf : search.nearest(x, leaf);
     if (job.near_ids != nullptr)
-        nearest_around<T, Chunks>(job, x, id, padded, job.few, job.near_distances + row * job.few,
-                                  job.near_ids + row * job.few);
+        search.write_few(x, id, job.near_ids + row * job.few, job.near_distances + row * job.few);
     if (job.ids != nullptr) job.ids[row] = id;
     if (job.totals == nullptr) return;
     if (job.weights != nullptr) {
@@ -156,7 +94,8 @@ static inline void finish_row(const ScanJob<T>& job, const T* x, int64_t row, in
 
 // Rows in the order of their leaves: not all signatures fit into the cache, but those of neighbouring leaves do.
 template <class T, int Chunks>
-static void finish_leaf_by_leaf(const ScanJob<T>& job, const int32_t* leaves, int64_t padded) {
+static void finish_leaf_by_leaf(const ScanJob<T>& job, Search<T, Chunks>& search, const int32_t* leaves,
+                                int64_t padded) {
     constexpr int64_t kAhead = 4;
     LineBuffer<int64_t> starts(job.nodes + 2);
     LineBuffer<int32_t> order(job.X.rows);
@@ -173,17 +112,18 @@ static void finish_leaf_by_leaf(const ScanJob<T>& job, const int32_t* leaves, in
             copy_row(job.X, row, buffer.data());
             x = buffer.data();
         }
-        finish_row<T, Chunks>(job, x, row, leaves[row], padded);
+        finish_row<T, Chunks>(job, search, x, row, leaves[row], padded);
     }
 }
 
 template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
-    constexpr int64_t kRun = 32;  // rows walk the tree side by side: their latencies overlap
+    constexpr int64_t kRun = 32;  // rows descend the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
     // Weighted rows are added in their own order.
-    const bool by_leaf = job.shortlist != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves &&
+    const bool by_leaf = job.neighbor_lists != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves &&
                          job.X.rows >= job.nodes / 4 && job.X.rows < (int64_t(1) << 31);
+    Search<T, Chunks> search(job);
     LineBuffer<int32_t> leaves(by_leaf ? job.X.rows : 0);
     LineBuffer<T> buffer((job.X.in_lanes ? 0 : kRun) * padded), zeros(padded);
     int32_t at[kRun];
@@ -199,7 +139,7 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             copy_run(job.X, first, count, padded, buffer.data());
         }
         // The root's projection is finite unless the row is not, or is too large to be worked with.
-        bool walking = false;
+        bool active = false;
         for (int64_t r = 0; r < count; ++r) {
             if (job.nodes == 0) {
                 bad += !(dot<T, Chunks>(run + r * step, zeros.data(), chunks) == 0);
@@ -209,27 +149,27 @@ static int64_t scan_rows(const ScanJob<T>& job) {
             const T p = dot<T, Chunks>(run + r * step, job.directions, chunks);
             bad += !std::isfinite(p);
             at[r] = job.children[p <= job.thresholds[0] ? 0 : 1];
-            walking |= at[r] >= 0;
+            active |= at[r] >= 0;
         }
-        while (walking) {
-            walking = false;
+        while (active) {
+            active = false;
             for (int64_t r = 0; r < count; ++r) {
                 const int32_t node = at[r];
                 if (node < 0) continue;
                 const T p = dot<T, Chunks>(run + r * step, job.directions + node * padded, chunks);
                 at[r] = job.children[2 * node + (p <= job.thresholds[node] ? 0 : 1)];
-                walking |= at[r] >= 0;
+                active |= at[r] >= 0;
             }
         }
         for (int64_t r = 0; r < count; ++r) {
             if (by_leaf) {
                 leaves.data()[first + r] = ~at[r];
             } else {
-                finish_row<T, Chunks>(job, run + r * step, first + r, ~at[r], padded);
+                finish_row<T, Chunks>(job, search, run + r * step, first + r, ~at[r], padded);
             }
         }
     }
-    if (by_leaf) finish_leaf_by_leaf<T, Chunks>(job, leaves.data(), padded);
+    if (by_leaf) finish_leaf_by_leaf<T, Chunks>(job, search, leaves.data(), padded);
     return bad;
 }
 

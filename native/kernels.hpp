@@ -9,7 +9,7 @@ constexpr int64_t kLanes = 8;
 
 inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// Zeros, aligned to cache lines: a chunk of eight lanes lies in one line.
+// Zeros, aligned to cache lines: a chunk of eight lanes is in one line.
 template <class T>
 class LineBuffer {
 public:
@@ -48,12 +48,13 @@ struct ScanJob {
     const int32_t* children;    // IN (nodes, 2), ~leaf where negative
     int64_t nodes;
     const T* centres;           // IN (signatures, padded width)
-    const int32_t* shortlist;   // IN (leaves, candidate_step) or null: candidates, the first again to fill up fours
+    const int32_t* neighbor_lists;  // IN (leaves, candidate_step) or null: candidates, the first again to fill up fours
     const T* gaps;              // IN (leaves, candidate_step): distance from the first candidate to each
     int64_t candidates, candidate_step;
+    int64_t beam;               // candidates that a row keeps while it searches
     const double* magic;        // IN (2, width + 2)
-    int64_t* counts;            // OUT (signatures) or null
-    double* totals;             // OUT (2, signatures, width + 2)
+    int64_t* counts;            // IN, OUT (signatures) or null; other threads may add to the same counts and totals
+    double* totals;             // IN, OUT (2, signatures, width + 2)
     int64_t signatures;
     int32_t* ids;               // OUT (rows) or null
     int32_t* near_ids;          // OUT (rows, few) or null
@@ -87,7 +88,7 @@ struct Kernels {
     void (*pull)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull);
     // OUT the smallest and the largest value.
     void (*range)(const T* values, int64_t count, T* low, T* high);
-    // OUT the largest value at or below a place and the smallest above it; unchanged if there is none.
+    // OUT the largest value at or below a position and the smallest above it; unchanged if there is none.
     void (*around)(const T* values, int64_t count, T place, T* below, T* above);
     // Sum of (value - low) / step, each rounded to a whole number; the step is a power of two.
     double (*sum_steps)(const T* values, int64_t count, T low, double step);

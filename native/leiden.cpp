@@ -1,4 +1,4 @@
-// Leiden's algorithm (Traag, Waltman, van Eck 2019). Follows src/dc2/core/leiden_reference.py step by step, bit for bit.
+// Leiden's algorithm (Traag, Waltman, van Eck 2019). Follows src/dc2/core/graph_reference.py step by step, bit for bit.
 #include "leiden.hpp"
 
 #include <algorithm>
@@ -28,9 +28,9 @@ struct Level {
 };
 
 // The weights from one node, or part, to communities: a dense array, and a list of those that are touched.
-class Ties {
+class EdgeWeights {
 public:
-    explicit Ties(int64_t n) : weight_(n, kUntouched), touched_(n + 1), count_(0) {}
+    explicit EdgeWeights(int64_t n) : weight_(n, kUntouched), touched_(n + 1), count_(0) {}
     void add(int32_t community, double weight) {
         const double before = weight_[community];
         touched_[count_] = community;  // without a branch: always written, kept only if new
@@ -55,7 +55,7 @@ class Leiden {
 public:
     Leiden(const Graph& graph, const std::vector<double>& strengths, const int32_t* start, double resolution,
            uint64_t seed)
-        : resolution_(resolution), seed_(seed), step_(0), ties_(graph.nodes), order_(graph.nodes),
+        : resolution_(resolution), seed_(seed), step_(0), edge_weights_(graph.nodes), order_(graph.nodes),
           number_(graph.nodes), size_(graph.nodes), waiting_(graph.nodes), volume_(graph.nodes),
           part_volume_(graph.nodes), cut_(graph.nodes) {
         Level& base = level(0);
@@ -163,22 +163,22 @@ private:
     int32_t best_community(const Level& here, int32_t i) {
         const Graph& graph = here.graph;
         for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e)
-            if (graph.to[e] != i) ties_.add(here.community[graph.to[e]], graph.weight[e]);
+            if (graph.to[e] != i) edge_weights_.add(here.community[graph.to[e]], graph.weight[e]);
         const int32_t own = here.community[i];
         const double strength = here.strength[i];
         const double pull = resolution_ * strength / total_;
-        const double stay = ties_.to(own) - pull * (volume_[own] - strength);
+        const double stay = edge_weights_.to(own) - pull * (volume_[own] - strength);
         int32_t best = -1;
         double best_gain = 0.0;  // alone
-        for (const int32_t c : ties_) {
+        for (const int32_t c : edge_weights_) {
             if (c == own) continue;
-            const double gain = ties_.to(c) - pull * volume_[c];
+            const double gain = edge_weights_.to(c) - pull * volume_[c];
             if (gain > best_gain || (gain == best_gain && c < best)) {
                 best_gain = gain;
                 best = c;
             }
         }
-        ties_.clear();
+        edge_weights_.clear();
         if (!(best_gain > stay + strength * (1.0 + resolution_) * kSlack)) return own;
         return best >= 0 ? best : empty_.back();
     }
@@ -210,16 +210,16 @@ private:
             if (part[i] != i || size_[i] != 1 || !well_connected(i, community[i])) continue;
             for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
                 const int32_t j = graph.to[e];
-                if (community[j] == community[i] && j != i) ties_.add(part[j], graph.weight[e]);
+                if (community[j] == community[i] && j != i) edge_weights_.add(part[j], graph.weight[e]);
             }
             const int32_t to = drawn_part(here, i, hash_row(stream, uint64_t(i)));
             if (to != i) {
                 part[i] = to;
                 part_volume_[to] += here.strength[i];
-                cut_[to] += cut_[i] - 2 * ties_.to(to);
+                cut_[to] += cut_[i] - 2 * edge_weights_.to(to);
                 ++size_[to];
             }
-            ties_.clear();
+            edge_weights_.clear();
         }
     }
 
@@ -229,8 +229,8 @@ private:
         const double pull = resolution_ * here.strength[i] / total_;
         int32_t best = i;
         double best_key = 0.0;
-        for (const int32_t p : ties_) {
-            const double gain = ties_.to(p) - pull * part_volume_[p];
+        for (const int32_t p : edge_weights_) {
+            const double gain = edge_weights_.to(p) - pull * part_volume_[p];
             if (!(gain > 0) || !well_connected(p, here.community[i])) continue;
             const double key = gain * (1.0 + double(hash_row(stream, uint64_t(p)) >> 11) * 0x1p-53);
             if (key > best_key || (key == best_key && p < best)) {
@@ -266,13 +266,13 @@ private:
                 const int32_t i = order_[at];
                 next.strength[p] += here.strength[i];
                 for (int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e)
-                    ties_.add(here.part[graph.to[e]], graph.weight[e]);
+                    edge_weights_.add(here.part[graph.to[e]], graph.weight[e]);
             }
-            for (const int32_t q : ties_) {
+            for (const int32_t q : edge_weights_) {
                 next.to.push_back(q);
-                next.weight.push_back(ties_.to(q));
+                next.weight.push_back(edge_weights_.to(q));
             }
-            ties_.clear();
+            edge_weights_.clear();
             next.begin.push_back(int64_t(next.to.size()));
         }
         next.graph = {parts, next.begin.data(), next.to.data(), next.weight.data()};
@@ -362,7 +362,7 @@ private:
     std::vector<int32_t> best_;
     double best_quality_ = -std::numeric_limits<double>::infinity();
     std::deque<Level> levels_;  // grows without moving
-    Ties ties_;
+    EdgeWeights edge_weights_;
     std::vector<int32_t> order_, number_, size_, empty_;
     std::vector<uint8_t> waiting_;
     std::vector<double> volume_, part_volume_;

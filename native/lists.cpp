@@ -1,4 +1,4 @@
-// Work on lists of neighbours that needs no distances. Follows src/dc2/core/reference_neighbours.py.
+// Work on lists of neighbours that needs no distances. Follows src/dc2/core/neighbours_reference.py.
 #include "lists.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Lists of neighbours. A list holds its point first, then the nearest found so far, by distance and then by id, each
-// id once. Empty places hold the largest id, infinitely far. The final list depends on what was offered to it, never on
+// id once. Empty entries hold the largest id, infinitely far. The final list depends on what was offered to it, never on
 // the order of offers.
 #pragma once
 #include <cstdint>
@@ -35,13 +35,13 @@ struct LinkTable {
 // comes from a neighbour that was not on the list `before`.
 LinkTable link_neighbours(const int32_t* ids, const int32_t* before, int64_t rows, int64_t k, int64_t width);
 
-// Several rows may lie at one place: lists are made for places, and rows get theirs from them.
+// Several rows may be equal: lists are made for distinct points, and rows get theirs from them.
 template <class T>
 struct Places {
-    const int32_t* near;      // IN (places, near_width): lists of places
-    const T* distances;       // IN (places, near_width)
+    const int32_t* near;      // IN (points, near_width): lists of distinct points
+    const T* distances;       // IN (points, near_width)
     int64_t near_width;
-    const int64_t* starts;    // IN (places + 1): the rows at place p are rows[starts[p]..starts[p + 1]), ascending
+    const int64_t* starts;    // IN (points + 1): the rows equal to point p are rows[starts[p]..starts[p + 1]), ascending
     const int32_t* rows;      // IN (rows)
     int64_t count;
 };

@@ -13,7 +13,7 @@
 
 #include "arrays.hpp"
 #include "coleaf.hpp"
-#include "exits.hpp"
+#include "long_links.hpp"
 #include "graphs.hpp"
 #include "grow.hpp"
 #include "lists.hpp"
@@ -22,12 +22,12 @@ namespace dc2 {
 
 namespace {
 
-// --- scanning: each argument is a record of src/dc2/core/records.py ------------------------------------------------
+// --- scanning: each argument is a record of src/dc2/core/reference.py ------------------------------------------------
 
 template <class T>
 using FlatTree = std::tuple<In2<T>, In1<T>, In2<int32_t>>;
 template <class T>
-using Centres = std::tuple<In2<T>, optional<In2<int32_t>>, optional<In2<T>>>;
+using Centres = std::tuple<In2<T>, optional<In2<int32_t>>, optional<In2<T>>, int64_t>;
 using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>>;
 template <class T>
 using FoundOut = std::tuple<optional<Out1<int32_t>>, optional<Out2<int32_t>>, optional<Out2<T>>>;
@@ -51,7 +51,7 @@ template <class T>
 int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatTree<T>& tree,
              const Centres<T>& centres, optional<SumsOut> sums, FoundOut<T> found) {
     const auto& [directions, thresholds, children] = tree;
-    const auto& [points, shortlist, gaps] = centres;
+    const auto& [points, neighbor_lists, gaps, beam] = centres;
     auto& [ids, near_ids, near_squared] = found;
     const size_t n = X.shape(0), width = X.shape(1), nodes = thresholds.shape(0), signatures = points.shape(0);
     require(directions.shape(0) == nodes && directions.shape(1) == width, "directions: shape");
@@ -59,16 +59,17 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatT
     require(makes_a_tree(children.data(), int64_t(nodes)), "children: no tree");
     require(points.shape(1) == width, "centres: width");
     require(!weights || weights->shape(0) == n, "weights: length");
-    require(!shortlist || (shortlist->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
-                           gaps->shape(1) == shortlist->shape(1) && shortlist->shape(1) > 0),
-            "shortlist and gaps: shape");
-    require(!shortlist || all_within(shortlist->data(), shortlist->size(), 0, int64_t(signatures)),
-            "shortlist: centres that there are");
-    require((!shortlist && !sums) || signatures == nodes + 1, "centres: one per leaf");
+    require(!neighbor_lists || (neighbor_lists->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
+                           gaps->shape(1) == neighbor_lists->shape(1) && neighbor_lists->shape(1) > 0),
+            "neighbor_lists and gaps: shape");
+    require(!neighbor_lists || all_within(neighbor_lists->data(), neighbor_lists->size(), 0, int64_t(signatures)),
+            "neighbor_lists: indices of centres");
+    require(beam > 0 && beam <= (int64_t(1) << 20), "beam: between 1 and 2^20");
+    require((!neighbor_lists && !sums) || signatures == nodes + 1, "centres: one per leaf");
     require(!ids || ids->shape(0) == n, "ids: length");
-    require(!near_ids || (shortlist && near_ids->shape(0) == n && near_squared && near_squared->shape(0) == n &&
+    require(!near_ids || (neighbor_lists && near_ids->shape(0) == n && near_squared && near_squared->shape(0) == n &&
                           near_squared->shape(1) == near_ids->shape(1) && near_ids->shape(1) > 0 &&
-                          near_ids->shape(1) <= shortlist->shape(1)),
+                          near_ids->shape(1) <= neighbor_lists->shape(1)),
             "near_ids and near_squared: shape");
     ScanJob<T> job;
     job.X = matrix<T>(X);
@@ -76,8 +77,9 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatT
     job.thresholds = thresholds.data();
     job.children = children.data();
     job.nodes = int64_t(nodes);
-    job.candidates = shortlist ? int64_t(shortlist->shape(1)) : 0;
+    job.candidates = neighbor_lists ? int64_t(neighbor_lists->shape(1)) : 0;
     job.candidate_step = (job.candidates + 3) / 4 * 4;
+    job.beam = beam;
     job.signatures = int64_t(signatures);
     job.magic = nullptr;
     job.counts = nullptr;
@@ -98,9 +100,9 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatT
     nb::gil_scoped_release released;
     LineBuffer<T> padded_directions, padded_centres;
     std::vector<T> gaps_in_fours;
-    std::vector<int32_t> shortlist_in_fours;
-    job.shortlist = shortlist ? in_fours<int32_t>(*shortlist, shortlist_in_fours) : nullptr;
-    job.gaps = shortlist ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;
+    std::vector<int32_t> lists_in_fours;
+    job.neighbor_lists = neighbor_lists ? in_fours<int32_t>(*neighbor_lists, lists_in_fours) : nullptr;
+    job.gaps = neighbor_lists ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;
     job.directions = padded<T>(directions, padded_directions);
     job.centres = padded<T>(points, padded_centres);
     return kernels<T>().scan(job);
@@ -205,7 +207,7 @@ void offer_groups(const In2<T>& points, int64_t width, const In1<int32_t>& order
     require(groups > 1 && starts.data()[0] == 0 && starts.data()[groups - 1] == n &&
                 std::is_sorted(starts.data(), starts.data() + groups),
             "starts: from 0 to the number of points, ascending");
-    require(0 <= begin && begin <= end && end <= n, "span: places of order");
+    require(0 <= begin && begin <= end && end <= n, "span: indices of order");
     nb::gil_scoped_release released;
     kernels<T>().offer_groups(lists, order.data(), starts.data(), begin, end);
 }
@@ -261,14 +263,14 @@ void copies(const In2<int32_t>& near, const In2<T>& near_distances, const In1<in
                 std::is_sorted(starts.data(), starts.data() + places + 1),
             "starts: from 0 to the number of rows, ascending");
     require(all_within(rows.data(), n, 0, int64_t(n)), "rows: numbers of rows");
-    require(all_within(near.data(), near.size(), 0, int64_t(places)), "near: numbers of places");
+    require(all_within(near.data(), near.size(), 0, int64_t(places)), "near: numbers of points");
     nb::gil_scoped_release released;
     offer_copies<T>({near.data(), near_distances.data(), int64_t(near.shape(1)), starts.data(), rows.data(),
                      int64_t(places)},
                     int64_t(k), ids.data(), distances.data());
 }
 
-Array<int32_t, 2> exits_of(const In2<double>& to_some, const In1<int32_t>& some, const In2<int32_t>& near, int64_t first,
+Array<int32_t, 2> long_links_of(const In2<double>& to_some, const In1<int32_t>& some, const In2<int32_t>& near, int64_t first,
                            int64_t most) {
     const int64_t signatures = int64_t(to_some.shape(0));
     const size_t rows = near.shape(0);
@@ -277,13 +279,13 @@ Array<int32_t, 2> exits_of(const In2<double>& to_some, const In1<int32_t>& some,
     require(all_within(near.data(), near.size(), 0, signatures), "near: signatures");
     require(first >= 0 && int64_t(rows) <= signatures && first <= signatures - int64_t(rows), "first: a signature, and as many behind it as rows");
     require(most > 0, "most: at least one");
-    std::vector<int32_t> exits(rows * size_t(most));
+    std::vector<int32_t> long_links(rows * size_t(most));
     {
         nb::gil_scoped_release released;
-        find_exits({to_some.data(), some.data(), int64_t(some.shape(0))}, near.data(), int64_t(rows),
-                   int64_t(near.shape(1)), first, most, exits.data());
+        find_long_links({to_some.data(), some.data(), int64_t(some.shape(0))}, near.data(), int64_t(rows),
+                   int64_t(near.shape(1)), first, most, long_links.data());
     }
-    return give<int32_t, 2>(std::move(exits), {rows, size_t(most)});
+    return give<int32_t, 2>(std::move(long_links), {rows, size_t(most)});
 }
 
 template <class T>
@@ -316,7 +318,7 @@ NB_MODULE(_native, module) {
     define_for<double>(module);
     define_neighbours_for<float>(module);
     define_neighbours_for<double>(module);
-    module.def("find_exits", &exits_of, nb::arg("to_some").noconvert(), nb::arg("some"), nb::arg("near"),
+    module.def("find_long_links", &long_links_of, nb::arg("to_some").noconvert(), nb::arg("some"), nb::arg("near"),
                nb::arg("first"), nb::arg("most"));
     module.def("link_neighbours", &links_of, nb::arg("ids"), nb::arg("before"), nb::arg("width"));
     module.def("hash_rows", &hash_rows, nb::arg("seed"), nb::arg("start"), nb::arg("stop"));

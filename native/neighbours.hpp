@@ -35,7 +35,7 @@ static inline bool eight_squared_distances(const T* x, const T* members, int64_t
     return true;
 }
 
-// Offers the members of a group to its points from place `begin` to `end`. Members come in blocks that stay in the cache
+// Offers the members of a group to its points from index `begin` to `end`. Members come in blocks that stay in the cache
 // while they are compared with all those points. The block around a point comes first: groups in the order of a tree
 // have near points there, so most others are soon seen to be too far.
 template <class T, int Tail>

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cli_failures import Fails
+    from support.cli_failures import Fails
 
 # Before NumPy is loaded: test processes that run side by side share the cores instead of fighting for them.
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -24,7 +24,7 @@ settings.register_profile("dc2", deadline=None, derandomize=True)
 settings.load_profile("dc2")
 
 # A plugin of `make sanitize`, and a campaign that needs atheris: both are started by hand.
-collect_ignore = ["sanitized_core.py", "fuzz_guided.py"]
+collect_ignore = ["support/sanitized_core.py", "fuzz/fuzz_guided.py"]
 
 
 def pytest_report_header() -> str:
@@ -47,7 +47,7 @@ def data_dir() -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with rows, where commands are run."""
-    from cli_failures import FRAME
+    from support.cli_failures import FRAME
 
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet("rows.parquet")
@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> "Fails":
     """Runs commands that must fail, in the folder with rows."""
-    from cli_failures import Fails
+    from support.cli_failures import Fails
 
     return Fails(folder, capsys)
 

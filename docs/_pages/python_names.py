@@ -8,12 +8,12 @@ __all__ = ["python_reference", "public_names"]
 SECTIONS = {
     "Clusterers": ("DC2Clustering", "RPFCluster", "RASP", "KASP", "spectral_clustering"),
     "Compression": ("Compressor", "Signatures", "RPTree", "RPForest"),
-    "Kernel learning": ("DC2", "SignatureNystroem", "RPFFeatures"),
+    "Kernel learning": ("KernelRegressor", "KernelClassifier", "DC2", "SignatureNystroem", "RPFFeatures"),
     "Data, models and scores": (),  # and every name that has no place above
 }
 MODULES = {
-    "dc2.kernels": "Similarities",
-    "dc2.plots": "Plots",
+    "dc2.spectral": "Similarities",
+    "dc2.report": "Plots",
     "dc2.datasets": "Generated shapes",
 }
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dc2.output import write_whole
+from dc2.io.outputs import write_whole
 
 __all__ = ["Checksums"]
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dc2.errors import SourceError
-from dc2.output import renamed_at_the_end
+from dc2.io.outputs import renamed_at_the_end
 from evaluation.data.archives import plain_files
 from evaluation.data.checksums import Checksums
 from evaluation.data.location import DataNotFoundError, Folder, find_file, search_folders
@@ -98,7 +98,7 @@ def _store(file: DataFile, content: IO[bytes], folder: Path) -> None:
     digest = hashlib.sha256()
     n_lines, last = 0, b"\n"
     pinned = Checksums(folder)
-    with renamed_at_the_end(folder / file.name) as temporary, temporary.open("xb") as output:
+    with renamed_at_the_end(folder / file.name) as temporary, temporary.open("wb") as output:
         while piece := content.read(_PIECE_BYTES):
             digest.update(piece)
             n_lines += piece.count(b"\n")

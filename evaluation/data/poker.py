@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from dc2.datasets.prepare import check_rows, row_blocks
+from dc2.datasets import check_rows, row_blocks
 from dc2.errors import InputError, ParameterError
 from evaluation.data.download import Archive, DataFile, obtain
 from evaluation.data.location import Folder

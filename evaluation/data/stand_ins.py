@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from dc2.datasets.prepare import check_rows
+from dc2.datasets import check_rows
 from evaluation.data.gas_sensor import GAS_CLASSES, GAS_FEATURES, GAS_ROWS
 from evaluation.data.ht_sensor import HT_CLASSES, HT_FEATURES
 from evaluation.data.standardise import standardise

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.datasets.prepare import row_blocks
+from dc2.datasets import row_blocks
 
 __all__ = ["standardise"]
 

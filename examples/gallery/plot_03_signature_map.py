@@ -8,7 +8,7 @@ model draws it without the rows.
 
 from dc2 import DC2Clustering
 from dc2.datasets import make_spirals
-from dc2.plots import SignatureMapDisplay
+from dc2.report import SignatureMapDisplay
 
 X, _ = make_spirals(50_000)
 model = DC2Clustering(n_signatures=500, random_state=0).fit(X)

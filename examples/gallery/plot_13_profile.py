@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dc2 import DC2Clustering
-from dc2.plots import ClusterProfileDisplay
+from dc2.report import ClusterProfileDisplay
 
 rng = np.random.default_rng(0)
 names = ["visits", "basket", "returns", "age", "distance", "discount"]

@@ -8,7 +8,7 @@ eigenvalue of the last cluster there is a gap.
 
 from dc2 import RPFCluster
 from dc2.datasets import make_rings
-from dc2.plots import SpectrumDisplay
+from dc2.report import SpectrumDisplay
 
 X, _ = make_rings(20_000)
 model = RPFCluster(3, n_signatures=300, random_state=0).fit(X)

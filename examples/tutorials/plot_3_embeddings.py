@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from dc2 import DC2Clustering
-from dc2.plots import SignatureMapDisplay
+from dc2.report import SignatureMapDisplay
 
 N_ROWS, N_COLUMNS, N_TOPICS = 20_000, 96, 12
 

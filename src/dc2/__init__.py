@@ -3,17 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dc2.foreign import CUDA, register
-
 if TYPE_CHECKING:
     from dc2.cluster import KASP, RASP, DC2Clustering, RPFCluster
     from dc2.compress import Compressor, Signatures
-    from dc2.kernels import GaussianKernel, RPFKernel
+    from dc2.io import CsvOptions, as_source, load
     from dc2.learn import DC2, RPFFeatures, SignatureNystroem
-    from dc2.loading import load
+    from dc2.learn.kernel_machines import KernelClassifier, KernelRegressor
     from dc2.metrics import clustering_accuracy, majority_floor
-    from dc2.sources import CsvOptions, as_source
-    from dc2.spectral import spectral_clustering
+    from dc2.spectral import GaussianKernel, RPFKernel, spectral_clustering
     from dc2.tables import TablePreparer
     from dc2.trees import RPForest, RPTree
     from dc2.versions import __version__, show_versions
@@ -25,6 +22,8 @@ __all__ = [
     "DC2Clustering",
     "GaussianKernel",
     "KASP",
+    "KernelClassifier",
+    "KernelRegressor",
     "RASP",
     "RPFCluster",
     "RPFFeatures",
@@ -47,15 +46,16 @@ __all__ = [
 _CONTENTS = {
     "dc2.cluster": ("DC2Clustering", "KASP", "RASP", "RPFCluster"),
     "dc2.compress": ("Compressor", "Signatures"),
-    "dc2.kernels": ("GaussianKernel", "RPFKernel"),
-    "dc2.learn": ("DC2", "RPFFeatures", "SignatureNystroem"),
+    "dc2.spectral": ("GaussianKernel", "RPFKernel", "spectral_clustering"),
+    "dc2.learn": ("DC2", "KernelClassifier", "KernelRegressor", "RPFFeatures", "SignatureNystroem"),
     "dc2.metrics": ("clustering_accuracy", "majority_floor"),
-    "dc2.loading": ("load",),
-    "dc2.sources": ("CsvOptions", "as_source"),
-    "dc2.spectral": ("spectral_clustering",),
+    "dc2.io": ("CsvOptions", "as_source", "load"),
     "dc2.tables": ("TablePreparer",),
     "dc2.trees": ("RPForest", "RPTree"),
     "dc2.versions": ("__version__", "show_versions"),
+    # Not public: sources of the libraries that have an engine of their own, for `dc2.as_source`.
+    "dc2.engines.dask_source": ("dask_source",),
+    "dc2.engines.cuda": ("cuda_source",),
 }
 _HOMES = {name: home for home, names in _CONTENTS.items() for name in names}
 
@@ -66,23 +66,6 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'dc2' has no attribute {name!r}")
         globals()[name] = getattr(import_module(_HOMES[name]), name)
         return globals()[name]
-
-
-def _dask_source(collection: Any, **options: Any) -> Any:
-    from dc2.engines.dask import dask_source
-
-    return dask_source(collection, **options)
-
-
-def _cuda_source(array: Any, **options: Any) -> Any:
-    from dc2.engines.cuda import cuda_source
-
-    return cuda_source(array, **options)
-
-
-for _library in ("dask", "dask_expr"):
-    register(_library, _dask_source)
-register(CUDA, _cuda_source)
 
 
 def __dir__() -> list[str]:

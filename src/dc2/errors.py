@@ -3,8 +3,11 @@
 A message says what is wrong, why, and what to do, with the user's own numbers in it.
 """
 
+from typing import Any
+
 __all__ = [
     "ClustersDoNotShowWarning",
+    "ColumnTypeError",
     "DeviceError",
     "InputError",
     "InputTypeError",
@@ -17,7 +20,29 @@ __all__ = [
 ]
 
 
-class InputError(ValueError):
+class NamesParameter(Exception):
+    """An error that may name a parameter, so that each front end spells it in its own way.
+
+    Parameters
+    ----------
+    message : str
+        What Python users read.
+    parameter : str, optional
+        The parameter that is wrong, or the one that helps.
+    value : object, optional
+        Its value, or the one that helps; None if there is no single one.
+    problem : str, optional
+        What is wrong, without the name of the parameter or a way out in Python.
+    """
+
+    def __init__(
+        self, message: str = "", *, parameter: str | None = None, value: Any = None, problem: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.parameter, self.value, self.problem = parameter, value, problem
+
+
+class InputError(NamesParameter, ValueError):
     """Data that cannot be used: wrong shape, missing values, too few rows."""
 
 
@@ -25,11 +50,11 @@ class MissingValuesError(InputError):
     """Data with missing values where none may be missing."""
 
 
-class InputTypeError(TypeError):
+class InputTypeError(NamesParameter, TypeError):
     """Data of a kind that cannot be used at all."""
 
 
-class ParameterError(ValueError):
+class ParameterError(NamesParameter, ValueError):
     """A parameter whose value is impossible, alone or for the data at hand."""
 
 
@@ -37,8 +62,22 @@ class SourceError(InputError):
     """A file or stream that broke while it was read; the message names it."""
 
 
+class ColumnTypeError(SourceError):
+    """Columns of a text file hold other values further down than at its beginning.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Their names.
+    """
+
+    def __init__(self, message: str, columns: tuple[str, ...] = (), *, problem: str | None = None) -> None:
+        super().__init__(message, parameter="columns", problem=problem)
+        self.columns = columns
+
+
 class DeviceError(RuntimeError):
-    """A graphics card that is not there, is full, or broke down."""
+    """A GPU that is missing, is full, or failed."""
 
 
 class ModelFileError(ValueError):
@@ -46,11 +85,11 @@ class ModelFileError(ValueError):
 
 
 class PreparationNote(UserWarning):
-    """Says once what was done to the columns of a table that could not be used as they were."""
+    """A note on columns that dc2 did not use as they were."""
 
 
 class ClustersDoNotShowWarning(UserWarning):
-    """A number of clusters was asked for that does not show in the data."""
+    """The data do not support the requested number of clusters."""
 
 
 def printable(text: str) -> str:

@@ -1,6 +1,6 @@
 """How well a clustering agrees with known classes, all from one small table of counts.
 
-Rows are looked at once, to count how often each class meets each cluster; every score is then computed from
+Rows are read once, to count how often each class meets each cluster; every score is then computed from
 the table.
 """
 
@@ -127,7 +127,7 @@ def adjusted_rand_from_table(table: npt.ArrayLike) -> float:
     """Return the adjusted Rand index from a table of classes by clusters.
 
     It is the share of pairs of rows on which both agree, scaled so that chance has 0 and agreement 1. Weights
-    in the table mean repeats.
+    in the table equal repeated rows.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def nmi_from_table(table: npt.ArrayLike) -> float:
     counts = _checked_table(table)
     joint = counts / counts.sum()
     entropies = _entropy(joint.sum(axis=1)) + _entropy(joint.sum(axis=0))
-    if entropies == 0:  # one class and one cluster: nothing to tell, and nothing told wrong
+    if entropies == 0:  # one class and one cluster: no information in either
         return 1.0
     information = entropies - _entropy(joint)
     return float(np.clip(2 * information / entropies, 0.0, 1.0))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import joblib
 import numpy as np
 
 from dc2.errors import ParameterError
@@ -18,6 +19,7 @@ __all__ = [
     "check_positive",
     "check_random_directions",
     "is_plain",
+    "usable_threads",
 ]
 
 # Anything beyond these is surely a slip, and would run for ever or fail with another library's message.
@@ -38,23 +40,27 @@ def check_integer(name: str, value: Any, low: int | None = None, high: int | Non
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or (low is not None and value < low):
         least = "" if low is None else f" of at least {low}"
-        raise ParameterError(f"{name} must be a whole number{least}; got {value!r}.")
+        problem = f"must be a whole number{least}"
+        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
     if high is not None and value > high:
-        raise ParameterError(f"{name} must be at most {high}; got {value!r}.")
+        problem = f"must be at most {high}"
+        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
     return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return a finite number above zero, or raise."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-        raise ParameterError(f"{name} must be a finite number above 0; got {value!r}.")
+        problem = "must be a finite number above 0"
+        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
     return float(value)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return one of the choices, or raise naming them."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        problem = f"must be one of {', '.join(map(repr, choices))}"
+        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
     return value
 
 
@@ -76,3 +82,27 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | np.generic)
+
+
+def usable_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for.
+
+    Examples
+    --------
+    >>> usable_threads(3)
+    3
+    >>> usable_threads(None) == usable_threads(-1) >= 1
+    True
+    """
+    if n_jobs == 0:
+        raise ParameterError(
+            "n_jobs is 0, but at least one thread must work; use None or -1 for all cores.",
+            parameter="n_jobs",
+            value=0,
+            problem="at least one thread must work. Use -1 for all cores.",
+        )
+    cores: int = joblib.cpu_count()
+    if n_jobs is None:
+        return cores
+    check_integer("n_jobs", n_jobs, high=MOST_THREADS)
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

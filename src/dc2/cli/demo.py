@@ -1,19 +1,21 @@
-"""``dc2 demo``: two shapes that K-means cannot part, clustered from a file, compared and drawn."""
+"""``dc2 demo``: two shapes that K-means cannot separate, clustered from a file, compared and drawn."""
+
+from __future__ import annotations
 
 import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from dc2.cli import options
-from dc2.cli.cluster import ClusterOptions, cluster
+from dc2.cli.commands import ClusterOptions, cluster
 
-__all__ = ["demo"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NOISE_SHARE = 0.03
 DRAWN = 20_000
@@ -69,6 +71,8 @@ def _clustered(data: Path, files: dict[str, Path]) -> NDArray[Any]:
 
 def _shapes_in_noise(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Return rows of two bananas (0, 1) and of noise all over the place (-1), mixed."""
+    import numpy as np
+
     from dc2.datasets import make_bananas
 
     rng = np.random.default_rng(0)
@@ -81,15 +85,15 @@ def _shapes_in_noise(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
 
 
 def _write(path: Path, X: NDArray[Any], truth: NDArray[Any]) -> None:
-    from dc2.cli.failures import writing
-    from dc2.output import write_labels
+    from dc2.cli.error_messages import writing
+    from dc2.io.outputs import write_labels
 
     with writing(path):
         write_labels(path, [{"x": X[:, 0], "y": X[:, 1], "truth": truth}])
 
 
 def _read_labels(path: Path) -> NDArray[Any]:
-    from dc2.sources.paths import import_pyarrow
+    from dc2.io.arrow_compat import import_pyarrow
 
     labels: NDArray[Any] = import_pyarrow("parquet").read_table(path).column("label").to_numpy()
     return labels
@@ -108,7 +112,7 @@ def _kmeans(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def _dc2(X: NDArray[Any]) -> NDArray[np.int32]:
-    from dc2.cluster import DC2Clustering
+    from dc2.cluster.dc2_clustering import DC2Clustering
 
     return DC2Clustering(scale="standard", random_state=0).fit(X).labels_
 
@@ -128,6 +132,8 @@ def _coloured(labels: NDArray[Any], truth: NDArray[Any]) -> NDArray[Any]:
 
 
 def _draw(path: Path, X: NDArray[Any], labellings: dict[str, NDArray[Any]]) -> None:
+    import numpy as np
+
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:

@@ -8,39 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "Columns",
-    "Data",
-    "Debug",
-    "Delimiter",
-    "Drop",
-    "Engine",
-    "EngineOption",
-    "Force",
-    "Jobs",
-    "Json",
-    "LabelColumn",
-    "LabelsFile",
-    "Metric",
-    "MetricOption",
-    "ModelFile",
-    "NoHeader",
-    "RowIds",
-    "Scale",
-    "ScaleOption",
-    "Scheduler",
-    "Seed",
-    "Signatures",
-    "Similarity",
-    "Weight",
-    "number_or_auto",
-    "scale_of_numbers",
-    "signatures_or_auto",
-    "split_names",
-    "taken_as",
-]
-
-
 MOST_SIGNATURES = 1_000_000
 
 
@@ -69,14 +36,14 @@ class Metric(StrEnum):
     cosine = "cosine"
 
 
-class Similarity(StrEnum):
+class SimilarityName(StrEnum):
     """What makes signatures alike."""
 
-    ties = "ties"
+    graph = "graph"
     rpf = "rpf"
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """Who does the work."""
 
     threads = "threads"
@@ -111,19 +78,40 @@ Delimiter = Annotated[
     typer.Option(
         "--delimiter",
         metavar="SIGN",
-        help="What separates the columns of CSV files, such as ';' or tab. A comma, if not given; in .tsv a tab.",
+        help="Separator of the columns in CSV files, such as ';' or tab. Default: a comma; in .tsv a tab.",
     ),
 ]
 NoHeader = Annotated[
     bool,
-    typer.Option("--no-header", help="CSV files have no line of names; their columns are called x0, x1 and so on."),
+    typer.Option("--no-header", help="CSV files have no header line; their columns are called x0, x1 and so on."),
 ]
 Encoding = Annotated[
     str,
     typer.Option(
         "--encoding",
         metavar="NAME",
-        help="How letters are written in CSV files, such as latin-1, cp1252 or utf-16.",
+        help="Text encoding of CSV files, such as latin-1, cp1252 or utf-16.",
+    ),
+]
+Decimal = Annotated[
+    str,
+    typer.Option("--decimal", metavar="SIGN", help="Decimal mark of numbers in CSV files: . or ,"),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        "--thousands",
+        metavar="SIGN",
+        help="Mark between groups of three digits in CSV files, such as ',' in 1,103. Default: none.",
+    ),
+]
+MissingTexts = Annotated[
+    list[str],
+    typer.Option(
+        "--na",
+        metavar="TEXT",
+        help="Text that means a missing value in CSV files, such as -999; repeat it for several. Empty, NA, NaN, null "
+        "and ? always do.",
     ),
 ]
 Columns = Annotated[
@@ -131,7 +119,7 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="Columns to use, separated by commas (of .npy: numbers from 0). All, if not given.",
+        help="Columns to use, separated by commas (of .npy: numbers from 0). Default: all.",
     ),
 ]
 Drop = Annotated[list[str], typer.Option("--drop", metavar="NAMES", help="Columns to leave out, separated by commas.")]
@@ -139,7 +127,9 @@ RowIds = Annotated[
     list[str],
     typer.Option("--id", metavar="NAMES", help="Columns to write beside the labels; they are not used for clustering."),
 ]
-Weight = Annotated[str | None, typer.Option("--weight", metavar="NAME", help="Column that says how much a row counts.")]
+Weight = Annotated[
+    str | None, typer.Option("--weight", metavar="NAME", help="Column of row weights; 2 equals two rows.")
+]
 LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="Name of the column of labels.")]
 ScaleOption = Annotated[
     Scale | None,
@@ -147,8 +137,8 @@ ScaleOption = Annotated[
         "--scale",
         metavar="HOW",
         help="How columns are scaled: standard (mean 0, deviation 1), robust (median and quartiles, for outliers), "
-        "none. It is saved with the model. If not given: standard; but tables with words or blanks are scaled as they "
-        "are prepared, and cannot be scaled otherwise.",
+        "none. The model keeps it. Default: standard; a table with text or missing values is scaled when dc2 prepares "
+        "it, and takes no --scale.",
     ),
 ]
 MetricOption = Annotated[
@@ -156,7 +146,7 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="euclidean, or cosine: only the direction of a row counts, for embeddings (with --scale none).",
+        help="euclidean, or cosine for embeddings (with --scale none).",
     ),
 ]
 Signatures = Annotated[
@@ -166,21 +156,19 @@ Signatures = Annotated[
         min=1,
         max=MOST_SIGNATURES,
         metavar="NUMBER",
-        help="Points to compress the rows to. More see finer shapes.",
+        help="Number of signatures that rows are compressed to. More show finer shapes.",
     ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", "-j", metavar="NUMBER", help="Threads; all cores, if not given. Labels do not depend on it."
-    ),
+    typer.Option("--jobs", "-j", metavar="NUMBER", help="Threads. Default: all cores. Labels do not depend on it."),
 ]
 EngineOption = Annotated[
-    Engine,
+    EngineName,
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="threads of this machine, or dask: a cluster whose workers read the files. Labels do not depend on it.",
+        help="threads of this machine, or dask: the workers of a cluster read the files. Labels do not depend on it.",
     ),
 ]
 Scheduler = Annotated[
@@ -188,12 +176,12 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="With --engine dask: the cluster, such as tcp://host:8786. One is started here, if not given.",
+        help="With --engine dask: the address of the cluster, such as tcp://host:8786. Default: start one here.",
     ),
 ]
 Seed = Annotated[
     int,
-    typer.Option("--seed", min=0, metavar="NUMBER", help="Another seed, another (equally good) random division."),
+    typer.Option("--seed", min=0, metavar="NUMBER", help="Random seed. The same seed gives the same labels."),
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for machines.")]
@@ -238,9 +226,9 @@ def signatures_or_auto(text: Any) -> Any:
     >>> signatures_or_auto("3000"), signatures_or_auto("auto")
     (3000, 'auto')
     """
-    number = number_or_auto(text)
+    number = text if text == "auto" else _number(text)
     if number != "auto" and not (isinstance(number, int) and 1 <= number <= MOST_SIGNATURES):
-        raise typer.BadParameter(f"{text!r} is not auto, nor a whole number from 1 to {MOST_SIGNATURES}.")
+        raise typer.BadParameter(f"{text!r} is neither auto nor a whole number from 1 to {MOST_SIGNATURES}.")
     return number
 
 
@@ -257,8 +245,15 @@ def number_or_auto(text: Any) -> Any:
     pair = re.fullmatch(r"(\d+)-(\d+)", str(text))
     if pair:
         return int(pair[1]), int(pair[2])
+    number = _number(text)
+    if number is None:
+        raise typer.BadParameter(f"{text!r} is not a number, a range such as 2-10, or auto.")
+    return number
+
+
+def _number(text: Any) -> int | float | None:
     try:
         number = float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number, nor a range such as 2-10, nor auto.") from None
+        return None
     return int(number) if number.is_integer() else number

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,19 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from dc2.engines.progress import short_number
+from dc2.engines.engine import Progress, StageBars, short_number
 from dc2.errors import printable
 
-__all__ = [
-    "ClusterSizes",
-    "cluster_lines",
-    "fact_lines",
-    "print_json",
-    "print_lines",
-    "size_in_words",
-    "tell",
-]
+
+@contextmanager
+def stage_bars() -> Iterator[Progress]:
+    """Give a progress callback that draws on standard error if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda stage, rows_done, rows_total: None
+        return
+    with closing(StageBars()) as bars:
+        yield bars
+
 
 CLUSTERS_SHOWN = 20
 BAR_WIDTH = 30
@@ -53,7 +55,7 @@ class ClusterSizes:
         return [*enumerate(self.sizes), *([] if self.noise is None else [(-1, self.noise)])]
 
 
-def tell(
+def print_summary(
     heading: str,
     facts: Mapping[str, str],
     machine: Mapping[str, Any],
@@ -62,6 +64,7 @@ def tell(
     files: Mapping[str, Path],
     as_json: bool,
     sizes: ClusterSizes | None = None,
+    described: Mapping[int, str] | None = None,
 ) -> None:
     """Print what was done.
 
@@ -81,6 +84,8 @@ def tell(
         Whether a machine asks.
     sizes : ClusterSizes, optional
         Rows of each cluster.
+    described : mapping of int to str, optional
+        What sets each cluster apart.
     """
     peak = _peak_memory_bytes()
     if as_json:
@@ -97,11 +102,11 @@ def tell(
         return
     common = {
         "seconds": ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items()),
-        "peak memory": "" if peak is None else size_in_words(peak),
-        **{what: f"{path} ({size_in_words(path.stat().st_size)})" for what, path in files.items()},
+        "peak memory": "" if peak is None else format_size(peak),
+        **{what: f"{path} ({format_size(path.stat().st_size)})" for what, path in files.items()},
     }
-    clusters_told = [] if sizes is None else [*cluster_lines(sizes), ""]
-    print_lines([f"[bold green]{_shown(heading)}[/]", "", *clusters_told, *fact_lines({**facts, **common})])
+    clusters_shown = [] if sizes is None else [*cluster_lines(sizes, described), ""]
+    print_lines([f"[bold green]{_shown(heading)}[/]", "", *clusters_shown, *fact_lines({**facts, **common})])
 
 
 def print_json(summary: Mapping[str, Any]) -> None:
@@ -116,8 +121,8 @@ def print_lines(lines: Sequence[str]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def cluster_lines(sizes: ClusterSizes) -> list[str]:
-    """Return a line per cluster: its number, its rows, its share as a bar; and one for rows in none.
+def cluster_lines(sizes: ClusterSizes, described: Mapping[int, str] | None = None) -> list[str]:
+    """Return a line per cluster: its number, its rows, its share as a bar; and one that says what sets it apart.
 
     Examples
     --------
@@ -132,6 +137,8 @@ def cluster_lines(sizes: ClusterSizes) -> list[str]:
     total = sizes.total or 1
     for number, size in list(enumerate(sizes.sizes))[:CLUSTERS_SHOWN]:
         lines.append(_size_line(str(number), size, size / total, "cyan"))
+        if described and number in described:
+            lines.append(f"          {_shown(described[number])}")
     if len(sizes.sizes) > CLUSTERS_SHOWN:
         lines.append(f"  and {len(sizes.sizes) - CLUSTERS_SHOWN} more clusters")
     if sizes.noise is not None:
@@ -164,12 +171,12 @@ def _shown(text: str) -> str:
     return escape(printable(text))
 
 
-def size_in_words(n_bytes: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Write a number of bytes.
 
     Examples
     --------
-    >>> size_in_words(345), size_in_words(1_500_000)
+    >>> format_size(345), format_size(1_500_000)
     ('345 B', '1.5 MB')
     """
     number = short_number(n_bytes)

@@ -10,52 +10,34 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
-from dc2.cluster.fitted import FittedAttributes
-from dc2.cluster.membership import Membership
+from dc2.cluster.inspection import InspectionMixin, Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
-from dc2.cluster.tells import TellsOfClusters
-from dc2.compress.compress import near
-from dc2.compress.outliers import OutlierScores, outlier_scores_of
-from dc2.compress.populate import Lookup, populated
+from dc2.compress.populate import Lookup, OutlierScores, outlier_scores_of, populated
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Wish
-from dc2.conquer.stability import Stability
-from dc2.engines import RunOptions, Verbose, answered, engine_for
-from dc2.engines.threads import usable_threads
+from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
-from dc2.estimators.columns import KnowsItsColumns
-from dc2.estimators.containers import SourceTransformer, in_container
-from dc2.kernels.rpf import chosen_bandwidth
-from dc2.model_file import SaveMixin
-from dc2.output import check_output_path, check_room, write_labels
+from dc2.graph.conquest import Stability
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.io.containers import SourceTransformer, in_container
+from dc2.io.outputs import check_output_path, check_room, write_labels
+from dc2.io.paths import check_not_among, find_files, is_path
+from dc2.io.source import Block, Source
+from dc2.parameters import usable_threads
 from dc2.random import RandomStateLike
-from dc2.sources import Block, Source
-from dc2.sources.paths import check_not_among
-from dc2.tables import PreparedSource
-from dc2.tables.unseen import CountsUnseen
-
-__all__ = ["SignatureClusterer"]
+from dc2.spectral.rpf import chosen_bandwidth
+from dc2.tables.preparer import CountsUnseen, PreparedSource
 
 Value = TypeVar("Value")
 FEWEST_TO_JUDGE = 50  # signatures needed to judge whether a number of clusters shows in the data
 
 
-class SignatureClusterer(
-    FittedAttributes,
-    TellsOfClusters,
-    SaveMixin,
-    KnowsItsColumns,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    SourceTransformer,
-    BaseEstimator,
-):
+class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
     """Clusters rows by clustering their signatures; a subclass defines how in its `_plan`.
 
     The fitted state is one frozen record, assigned at the very end of a fit; every public attribute reads from it.
@@ -66,7 +48,6 @@ class SignatureClusterer(
     block_bytes: int
     random_state: RandomStateLike
     verbose: Verbose
-    _record: ClusterRecord
 
     @abstractmethod
     def _plan(self) -> ClusterPlan:
@@ -83,10 +64,10 @@ class SignatureClusterer(
             The rows.
         y : ignored
         sample_weight : array-like of shape (n_rows,), str or None
-            Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
+            Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
         """
         record = fit_rows(self._plan(), X, sample_weight)
-        _say_what_does_not_show(record)
+        _warn_if_not_supported(record)
         return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
@@ -104,9 +85,11 @@ class SignatureClusterer(
             each site can label its rows with its own compressor.
         """
         if not isinstance(signatures, Signatures):
-            raise InputError(f"fit_signatures takes dc2.Signatures; got {type(signatures).__name__}.")
+            raise InputError(
+                f"signatures is a {type(signatures).__name__}, not dc2.Signatures. Make them with Compressor."
+            )
         record = fit_signatures(self._plan(), signatures)
-        _say_what_does_not_show(record)
+        _warn_if_not_supported(record)
         return self._keep(record)
 
     def _keep(self, record: ClusterRecord) -> Self:
@@ -114,8 +97,8 @@ class SignatureClusterer(
         found, wanted = record.conquest.n_clusters, record.conquest.wanted
         if found < wanted:
             warnings.warn(
-                f"the rows make only {found} signatures that can be told apart, so there are {found} clusters "
-                f"and not n_clusters={wanted}. Ask for fewer clusters; equal rows cannot be told apart.",
+                f"n_clusters={wanted}: there are only {found} distinct signatures, so there are {found} clusters. Ask "
+                "for fewer clusters; equal rows are always in one cluster.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -125,11 +108,11 @@ class SignatureClusterer(
     def _reconquer(self, n_clusters: Any = None, bandwidth: Any = None) -> Self:
         check_is_fitted(self)
         record, plan = self._record, self._plan()
-        wish = record.wish if n_clusters is None else Wish.of(n_clusters)
+        requested = record.requested if n_clusters is None else RequestedClusters.of(n_clusters)
         similarity = record.similarity
         if bandwidth is not None:
-            similarity = similarity.at(chosen_bandwidth(bandwidth))
-        return self._keep(reconquer(plan, record, similarity, wish))
+            similarity = record.dense_similarity.at(chosen_bandwidth(bandwidth))
+        return self._keep(reconquer(plan, record, similarity, requested))
 
     # --- answers for rows ---------------------------------------------------------------------------------------
 
@@ -150,7 +133,7 @@ class SignatureClusterer(
         Warns
         -----
         PreparationNote
-            If a table was prepared and rows have levels unseen in fit: how many, by column.
+            If a table was prepared and rows have categories unseen in fit: how many, by column.
         """
         check_is_fitted(self)
         counted, labels = self._predicted(X)
@@ -160,7 +143,7 @@ class SignatureClusterer(
         """Return the cluster of each row, and the counter of unseen levels."""
         source = self._source(X)
         counted = CountsUnseen(self._labels_of(source))
-        return counted, answered(source, counted, lambda: np.empty(0, np.int32), RunOptions.of(self))
+        return counted, mapped_rows(source, counted, lambda: np.empty(0, np.int32), RunOptions.of(self))
 
     def predict_to(
         self,
@@ -170,6 +153,7 @@ class SignatureClusterer(
         id_columns: str | Sequence[str] = (),
         column: str = "label",
         seen: Callable[[NDArray[np.int32]], None] | None = None,
+        overwrite: bool = True,
     ) -> int:
         """Write the cluster of each row to a file, in row order, beside chosen columns of the data.
 
@@ -186,6 +170,8 @@ class SignatureClusterer(
             Name of the column of labels.
         seen : callable, optional
             Called with the labels of each block as they are written, for instance to count them.
+        overwrite : bool, default=True
+            Whether an existing file is replaced; if not, ParameterError is raised.
 
         Returns
         -------
@@ -194,12 +180,13 @@ class SignatureClusterer(
         """
         check_is_fitted(self)
         target = check_output_path(path)
+        X = find_files(X) if is_path(X) else X
         check_not_among(path, X)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         source = self._source(X, names)
         check_room(target, source.n_rows)
         blocks = self.labelled_blocks(source)
-        return write_labels(target, blocks if seen is None else _shown(blocks, seen), column)
+        return write_labels(target, blocks if seen is None else _shown(blocks, seen), column, overwrite=overwrite)
 
     def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
         """Yield the labels of each block of rows, and the columns that travelled with it (`Block.extra`).
@@ -234,7 +221,7 @@ class SignatureClusterer(
         """Return the function that scores the rows of a block."""
         record = self._record
         return outlier_scores_of(
-            near(record.router, usable_threads(self.n_jobs)),
+            record.router_to_search(usable_threads(self.n_jobs)),
             record.of_id(record.signatures.weights),
             record.of_id(record.signatures.spread),
             outliers.typical,
@@ -268,7 +255,7 @@ class SignatureClusterer(
         """Return numbers that place each row among the clusters, of shape (n_rows, n_clusters).
 
         If clusters come from eigenvectors, this is the spectral embedding of the row's signature. If they come from
-        communities, it is the row's ties to each cluster: the numbers behind `predict_proba`, not normalised.
+        communities, it is the row's edge weights to each cluster: the numbers behind `predict_proba`, not normalised.
         """
         check_is_fitted(self)
         source, record = self._source(X), self._record
@@ -277,21 +264,27 @@ class SignatureClusterer(
         embedding = record.of_id(record.conquest.spectrum.embedding)
         return in_container(populated(source, record.router, embedding, RunOptions.of(self)), X, self)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of `transform`: the class in lower case and a number."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{number}" for number in range(self._n_features_out)], dtype=object)
+
     def _memberships(self, source: Source, shares: bool) -> Any:
         record = self._record
         if len(getattr(record.router, "trees", ())) > 1:
             raise ParameterError(
-                "predict_proba needs one tree over all rows, but divide='sampling' made one per partition. Fit with "
-                "divide='projection'."
+                "divide='sampling': predict_proba needs one tree over all rows, but this makes one per partition. Fit "
+                "with divide='projection'."
             )
         answer = Membership(
-            router=near(record.router, usable_threads(self.n_jobs)),
+            router=record.router_to_search(usable_threads(self.n_jobs)),
             label_of_id=record.of_id(record.signature_labels if shares else record.conquest.labels),
             n_clusters=record.conquest.n_clusters,
             shares=shares,
             belongs=self._belonging() if shares else None,
         )
-        return answered(source, answer, lambda: np.empty((0, answer.n_clusters)), RunOptions.of(self))
+        return mapped_rows(source, answer, lambda: np.empty((0, answer.n_clusters)), RunOptions.of(self))
 
     def _belonging(self) -> Belonging | None:
         outliers = self._record.outliers
@@ -306,7 +299,7 @@ class SignatureClusterer(
 
     @property
     def stability_(self) -> NDArray[np.float64]:
-        """How much of each cluster comes back, 0 to 1, when signatures are resampled and clustered again.
+        """How much of each cluster is found again, 0 to 1, when signatures are resampled and clustered again.
 
         The mean over ten resamples of the Jaccard index, by rows, with the most similar new cluster. It is computed on
         first use, from the signatures alone.
@@ -338,16 +331,17 @@ class SignatureClusterer(
         return tags
 
 
-def _say_what_does_not_show(record: ClusterRecord) -> None:
+def _warn_if_not_supported(record: ClusterRecord) -> None:
     """Warn if the number of clusters asked for does not show in the data."""
     found, k = record.conquest.communities, record.conquest.n_clusters
-    if found is None or not record.wish.exact or len(record.signatures) < FEWEST_TO_JUDGE:
+    if found is None or not record.requested.exact or len(record.signatures) < FEWEST_TO_JUDGE:
         return
-    if k > 1 and not found.verdict.shows:
+    verdict = found.verdict
+    if not verdict.supported:
+        agreement = verdict.chosen.agreement
         warnings.warn(
-            f"{k} clusters, as asked for, do not show in the data: this number persists over hardly any resolution, so "
-            "other rows may well make other clusters. See summary() for how stable each is, or leave n_clusters at "
-            "'auto'.",
+            f"n_clusters={k}: the data do not support {k} clusters (bootstrap agreement {agreement:.2f}). "
+            "Use n_clusters='auto', or see summary() for the stability of each cluster.",
             ClustersDoNotShowWarning,
             stacklevel=3,
         )

@@ -9,63 +9,87 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.base import SignatureClusterer
-from dc2.cluster.compressing import checked_plan, compress_by
-from dc2.cluster.fit import ClusterPlan, Compress, with_layer
+from dc2.cluster.fit import ClusterPlan, Compress, checked_plan, compress_by, with_layer
 from dc2.cluster.noise import NoisePlan, Outliers
-from dc2.compress import Compressor
-from dc2.compress.auto import compress_automatically
-from dc2.compress.outliers import NegativeScores
-from dc2.conquer import SpectralConqueror, Wish
-from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
-from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, answered
+from dc2.compress.compression import compress_automatically
+from dc2.compress.compressor import Compressor
+from dc2.compress.populate import NegativeScores
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
+from dc2.engines.map_rows import RunOptions, Verbose, mapped_rows
 from dc2.errors import ParameterError
-from dc2.kernels import similarity_recipe
-from dc2.model_file import saved_model
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.neighbor_graph import NeighborGraph
+from dc2.graph.nodes import SimilarityRecipe
+from dc2.io.model_file import saved_model
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.tables import TablePreparer
-from dc2.tables.opening import Preparation
+from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
+from dc2.spectral.gaussian import Gaussian
+from dc2.spectral.rpf import RPF
+from dc2.tables.auto_prepare import Preparation
+from dc2.tables.preparer import TablePreparer
 
-__all__ = ["DC2Clustering"]
+RECIPES: dict[str, type[Any]] = {"gaussian": Gaussian, "rpf": RPF, "graph": NeighborGraph}
+
+
+def similarity_recipe(similarity: Any) -> SimilarityRecipe:
+    """Return the recipe that a parameter ``similarity`` names or is, checked.
+
+    Examples
+    --------
+    >>> similarity_recipe("rpf")
+    RPF()
+    """
+    if isinstance(similarity, str) and similarity in RECIPES:
+        similarity = RECIPES[similarity]()
+    if isinstance(similarity, type) or not isinstance(similarity, SimilarityRecipe):
+        names = ", ".join(map(repr, RECIPES))
+        raise ParameterError(
+            f"similarity must be one of {names}, or an object such as RPF(n_trees=400); got {similarity!r}."
+        )
+    similarity.check()
+    return similarity
 
 
 @saved_model
 class DC2Clustering(SignatureClusterer):
-    """Clusters of any shape and number in 10^3 to 10^9 rows, without settings.
+    """Find clusters of any shape, and their number, in 10^3 to 10^9 rows.
 
-    Rows are divided by random projections and compressed to signatures. Every row ties its nearest signatures to each
-    other, and the communities of that graph are the clusters: as many as persist over resolutions and come back when
-    rows are resampled. Every row takes the cluster of its signature. If rows are few they are not compressed, and each
-    distinct row is a node of the graph.
+    dc2 divides the rows by random projections and compresses each part to a signature, the mean of its rows. It
+    connects two signatures if rows are near both, and finds the clusters as communities of this neighbour graph
+    (Leiden algorithm). The number of clusters is one that persists over many resolutions and under bootstrap
+    resampling. Each row gets the cluster of its nearest signature. If there are few rows, dc2 does not compress them:
+    each distinct row is a node of the graph.
 
     Parameters
     ----------
     n_clusters : "auto", int, (low, high) or range, default="auto"
-        Number of clusters. "auto" takes what the data show, possibly 1, without an upper limit; a pair or a range
-        limits the choice; a number is always met if there are that many distinct rows.
+        Number of clusters. "auto" chooses a number that the data support, possibly 1, without an upper limit. A pair
+        or a range limits the choice. A number is always met if there are that many distinct rows.
     n_signatures : "auto" or int, default="auto"
-        Number of signatures. "auto" depends on distinct rows, columns and `n_clusters` alone: if rows are few, they are
-        the nodes themselves (up to 16,384 in four columns or fewer, 4096 more for each further column, at most 100,000,
-        with at most 64 million numbers); otherwise the number grows with rows and columns. A number is taken as it is:
-        with some thousand, tens of thousands of rows are clustered in a second instead of up to a minute.
-    similarity : {"ties", "rpf", "gaussian"} or an object such as ``Ties(n_ties=8)``, default="ties"
-        What makes two signatures alike. The graph of "ties" is clustered by communities; the kernels, which are dense
-        and suit up to about 2000 signatures, by spectral clustering.
+        Number of signatures. "auto" depends only on distinct rows, columns and `n_clusters`. Few rows are not
+        compressed: up to 16,384 in four columns or fewer, 4096 more for each further column, at most 100,000 rows and
+        64 million numbers. Above that, the number grows with rows and with the columns that matter, to 21,399 for 784
+        columns. A given number is always used; a few thousand make a fit of tens of thousands of rows faster and less
+        fine.
+    similarity : {"graph", "rpf", "gaussian"} or an object such as ``NeighborGraph(n_neighbors=8)``, default="graph"
+        Similarity of two signatures. "graph" is a sparse neighbour graph, clustered by communities. "rpf" and
+        "gaussian" are dense kernels for up to about 2000 signatures, clustered by spectral clustering.
     metric : {"euclidean", "cosine"}, default="euclidean"
         With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
         refused.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
-        How tables with words, dates or blanks are handled. "auto" prepares a data frame, a file or a dataset if a
-        column is not numeric or has blanks, and says once what it did with each column; tables of numbers stay as they
-        are, and arrays are never prepared. A `TablePreparer` prepares every table by its parameters. None refuses
+        What to do with text, dates or missing values. "auto" prepares a data frame, a file or a dataset if a
+        column is not numeric or has missing values, and warns once with what it did to each column. Tables of numbers
+        and arrays are not prepared. A `TablePreparer` prepares every table by its parameters. None refuses
         anything but numbers. If a table is prepared, `scale` must be None, and new rows need the columns by name.
     noise : float, default=0.0
         Share of the rows, by weight, that belong to no cluster: at most this share is labelled -1, the rows with the
         highest outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label,
         so there may be fewer; without equal scores the share is exact. From 0 up to, but not including, 1. Rows that
-        are not in memory are read once more for it; 0 costs nothing and labels no row -1.
+        are not in memory are read again for it; 0 costs nothing and labels no row -1.
     min_cluster_share : float or None, default=None
         Clusters with less than this share of the weight are labelled -1 too; the largest never is. ``n_clusters_``
         still counts them.
@@ -76,7 +100,7 @@ class DC2Clustering(SignatureClusterer):
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     device : "cuda" or None, default=None
-        "cuda" sends rows in host memory through a graphics card, block by block. Rows already on a card are worked on
+        "cuda" sends rows in host memory through a GPU, block by block. Rows already on a GPU are worked on
         there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
@@ -95,17 +119,20 @@ class DC2Clustering(SignatureClusterer):
     n_clusters_ : int
         The number of clusters found, before any are marked as noise.
     layers_ : list of ndarray of shape (n_signatures,), int32
-        Every partition that persists, finest first; each cluster of one lies within a cluster of the next. ``labels_``
-        comes from one of them, number ``layer_``.
+        Every partition with enough evidence, finest first, without near duplicates; each cluster of one is within a
+        cluster of the next. ``labels_`` comes from one of them, number ``layer_``.
     cluster_tree_ : list of ndarray
-        For each layer but the last, the cluster of the next layer that contains each of its clusters.
+        For each layer the cluster of the next layer that contains each of its clusters; for the last layer the root.
+    layer_heights_ : ndarray of shape (n_layers + 1,)
+        How high in the hierarchy each layer forms and, last, the root: the logarithm of the finest resolution over the
+        layer's, plus that of the distance between groups without edges. Heights never fall.
     resolution_path_ : dict of arrays
-        What was considered: "resolution", the number of clusters there, how well it came back, and its score.
+        What was considered: "resolution", the number of clusters there, bootstrap agreement, and its score.
     signatures_ : Signatures
         Points, weights and spread.
     signature_labels_ : ndarray of shape (n_signatures,), int32
         The cluster of each signature; -1 only because of `min_cluster_share`.
-    similarity_ : TieSimilarity
+    similarity_ : GraphSimilarity
         The graph: ``similarity_.matrix()`` is sparse.
     preparer_ : TablePreparer
         Turned a table of mixed columns into numbers; exists only if a table was prepared.
@@ -117,7 +144,7 @@ class DC2Clustering(SignatureClusterer):
 
     Notes
     -----
-    A fit takes two passes over the rows (one and a sample if they lie in memory). No step costs the square of the
+    A fit takes two passes over the rows (one and a sample if they are in memory). No step costs the square of the
     number of signatures. The labels are the same for any number of threads, size of blocks, layout of files and engine.
 
     If rows are the nodes, the model holds them, and `save` writes them to the file. Give `n_signatures` to keep only
@@ -143,7 +170,7 @@ class DC2Clustering(SignatureClusterer):
     >>> DC2Clustering().fit_predict([[1.0, 2.0]] * 3).tolist()
     [0, 0, 0]
 
-    A stray row beside a hundred others belongs to no cluster:
+    An isolated row beside a hundred others belongs to no cluster:
 
     >>> rows = [[x, y] for x in range(10) for y in range(10)] + [[50, 50]]
     >>> model = DC2Clustering(noise=0.01, random_state=0).fit(rows)
@@ -156,7 +183,7 @@ class DC2Clustering(SignatureClusterer):
         n_clusters: int | Literal["auto"] | tuple[int, int] | range = "auto",
         *,
         n_signatures: int | Literal["auto"] = "auto",
-        similarity: Any = "ties",
+        similarity: Any = "graph",
         metric: Literal["euclidean", "cosine"] = "euclidean",
         scale: Literal["standard", "robust"] | None = None,
         prepare: Literal["auto"] | TablePreparer | None = "auto",
@@ -185,10 +212,10 @@ class DC2Clustering(SignatureClusterer):
         self.verbose = verbose
 
     def _plan(self) -> ClusterPlan:
-        wish = Wish.of(self.n_clusters)
-        compress, one_tree = self._compress(wish)
+        requested = RequestedClusters.of(self.n_clusters)
+        compress, one_tree = self._compress(requested)
         similarity = similarity_recipe(self.similarity)
-        check_has_rows_to_tie(similarity, one_tree)
+        check_has_rows(similarity, one_tree)
         noise = NoisePlan.of(self.noise, self.min_cluster_share)
         if noise.share and not one_tree:
             raise ParameterError(
@@ -200,19 +227,19 @@ class DC2Clustering(SignatureClusterer):
             compress=compress,
             similarity=similarity,
             conqueror=SpectralConqueror(),
-            wish=wish,
+            requested=requested,
             options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
             preparation=Preparation.of(self.prepare, self.scale),
         )
 
-    def _compress(self, wish: Wish) -> tuple[Compress, bool]:
+    def _compress(self, requested: RequestedClusters) -> tuple[Compress, bool]:
         automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"
         if not automatic:
-            check_enough_signatures(self.n_signatures, wish)
+            check_enough_signatures(self.n_signatures, requested)
         plan = checked_plan(self)
-        return (compress_automatically(plan, wish.low) if automatic else compress_by(plan)), plan.one_tree
+        return (compress_automatically(plan, requested.low) if automatic else compress_by(plan)), plan.one_tree
 
     def outlier_scores(self, X: Any) -> Any:
         """Return how far out each row lies: 0 to 1, higher is farther.
@@ -247,7 +274,7 @@ class DC2Clustering(SignatureClusterer):
         return self._scored(X, NegativeScores(self._scores_of(self._outliers())))
 
     def _scored(self, X: Any, answer: Any) -> Any:
-        return answered(self._source(X), answer, lambda: np.empty(0), RunOptions.of(self))
+        return mapped_rows(self._source(X), answer, lambda: np.empty(0), RunOptions.of(self))
 
     def _outliers(self) -> Outliers:
         outliers = self._fitted().outliers
@@ -273,7 +300,7 @@ class DC2Clustering(SignatureClusterer):
 
     def _scores_of_rows(self) -> NDArray[np.float64]:
         scores = self._scores_of(self._outliers())
-        found: NDArray[np.float64] = answered(self._fitted().rows, scores, lambda: np.empty(0), RunOptions.of(self))
+        found: NDArray[np.float64] = mapped_rows(self._fitted().rows, scores, lambda: np.empty(0), RunOptions.of(self))
         found.setflags(write=False)
         return found
 

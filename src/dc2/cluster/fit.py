@@ -2,39 +2,163 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
+from sklearn.base import clone
 
-from dc2.cluster.clock import StageClock
-from dc2.cluster.members import member_rows
-from dc2.cluster.noise import NoisePlan, Outliers
-from dc2.cluster.noise_threshold import outliers_of
+from dc2.cluster.noise import NoisePlan, Outliers, outliers_of
 from dc2.cluster.record import ClusterRecord
-from dc2.communities import choose_layer
-from dc2.compress.compress import Compression, near
-from dc2.compress.lookup import nearest_points, signature_router
-from dc2.compress.near_rows import near_rows
-from dc2.compress.outliers import outlier_scores_of
+from dc2.compress.compression import Compression, compress, near, near_rows
+from dc2.compress.compressor import Compressor
+from dc2.compress.divide import Plan, plan_of
+from dc2.compress.edge_rows import EdgesPerRow
+from dc2.compress.neighbor_lists import nearest_points, signature_router
+from dc2.compress.populate import outlier_scores_of
 from dc2.compress.signatures import Signatures
-from dc2.conquer import CommunityConqueror, Conquest, SpectralConqueror, Wish
-from dc2.conquer.stability import Stability, stability
-from dc2.engines import Engine, RunOptions, engine_for
-from dc2.engines.answers import in_form_of
-from dc2.engines.threads import usable_threads
+from dc2.core.neighbours_reference import squared_distances_of_pairs
+from dc2.engines.engine import Engine, progress_for
+from dc2.engines.map_rows import RunOptions, Verbose, engine_for, in_form_of
 from dc2.errors import InputError, MissingValuesError, ParameterError
-from dc2.estimators.columns import Columns
-from dc2.kernels.nodes import NearRows, Nodes, nodes_at
-from dc2.kernels.similarity import SimilarityRecipe
+from dc2.graph.communities import GraphConqueror, choose_layer
+from dc2.graph.conquest import Conqueror, Conquest, Stability, stability
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.neighbor_graph import GraphSimilarity
+from dc2.graph.nodes import NearRows, Nodes, Similarity, SimilarityRecipe, nodes_at
+from dc2.io.columns import Columns
+from dc2.io.source import Source
+from dc2.parameters import usable_threads
 from dc2.random import seed_sequence
-from dc2.sources import Source
-from dc2.tables.opening import Preparation
+from dc2.spectral.conquer import SpectralConqueror
+from dc2.tables.auto_prepare import Preparation
 
-__all__ = ["ClusterPlan", "fit_rows", "fit_signatures", "reconquer", "stability_of", "with_layer"]
+STAGES = ("divide", "compress", "conquer", "populate")
 
-Compress = Callable[[Source, Engine, SeedSequence, int], Compression]
+
+class StageClock:
+    """A progress callback that adds up the seconds of each stage and passes each call on.
+
+    Examples
+    --------
+    >>> clock = StageClock(verbose=0)
+    >>> clock.enter("divide")
+    >>> clock("compress", 0, 100)
+    >>> clock.stop()
+    >>> list(clock.seconds)
+    ['divide', 'compress', 'conquer', 'populate']
+    """
+
+    def __init__(self, verbose: Verbose) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self._told = verbose if callable(verbose) else progress_for(verbose)
+        self._stage: str | None = None
+        self._since = 0.0
+
+    def __call__(self, stage: str, rows_done: int, rows_total: int | None) -> None:
+        """Note the progress of an engine."""
+        self._switch(stage)
+        if self._told is not None:
+            self._told(stage, rows_done, rows_total)
+
+    def enter(self, stage: str) -> None:
+        """Begin a stage that no engine reports."""
+        self(stage, 0, None)
+
+    def stop(self) -> None:
+        """End the last stage."""
+        self._switch(None)
+        close = getattr(self._told, "close", None)
+        if close is not None:
+            close()
+
+    def _switch(self, stage: str | None) -> None:
+        now = time.perf_counter()
+        if self._stage is not None:
+            self.seconds[self._stage] += now - self._since
+        self._stage, self._since = stage, now
+
+
+# Parameters that a clusterer and its compressor share; the clusterer decides them.
+SHARED = ("n_signatures", "scale", "metric", "n_jobs", "block_bytes", "device", "random_state", "verbose")
+
+
+def _compressor_of(clusterer: Any) -> Compressor:
+    """Return the compressor of a clusterer, with the clusterer's own settings, or raise."""
+    given = clusterer.compressor
+    if given is None:
+        given = Compressor()
+    elif not isinstance(given, Compressor):
+        raise ParameterError(f"compressor must be a dc2.Compressor or None; got {given!r}.")
+    defaults = Compressor().get_params()
+    shared = {name: getattr(clusterer, name) for name in SHARED if hasattr(clusterer, name)}
+    for name, value in shared.items():
+        own = getattr(given, name)
+        if not _same(own, defaults[name]) and not _same(own, value):
+            raise ParameterError(
+                f"compressor has {name}={own!r}, but the clusterer decides this and has {value!r}. Give {name} to "
+                f"{type(clusterer).__name__} and not to its compressor."
+            )
+    compressor: Compressor = clone(given)
+    # The seeds of a fit are spawned by the clusterer.
+    compressor.set_params(**{name: value for name, value in shared.items() if name != "random_state"})
+    if isinstance(compressor.n_signatures, str) and compressor.n_signatures == "auto":
+        compressor.set_params(n_signatures=Compressor().n_signatures)  # replaced once the rows are seen
+    return compressor
+
+
+def compress_by(plan: Plan) -> Compress:
+    """Return a function that compresses rows by a plan."""
+    return lambda source, engine, seeds, n_threads, per_row: compress(source, engine, plan, seeds, n_threads, per_row)
+
+
+def checked_plan(clusterer: Any) -> Plan:
+    """Return the plan of a clusterer's compressor, all parameters checked."""
+    return plan_of(_compressor_of(clusterer))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and bool(a == b))
+
+
+TRIED = 8  # sampled rows of each signature; the nearest is taken
+
+
+def member_rows(compression: Compression, similarity: Similarity, n_threads: int = 1) -> NDArray[Any]:
+    """Return a row of each signature, in the units of clustering: the nearest of a few sampled ones.
+
+    For a signature without sampled rows, or one that is a row, return the signature itself.
+    """
+    points, sample = compression.signatures.points, compression.sample
+    if sample is None:
+        return points
+    ids = _signature_of(compression, similarity)
+    order = np.argsort(ids, kind="stable")
+    starts = np.searchsorted(ids[order], np.arange(len(points)))
+    tried = order[np.arange(len(order)) - starts[ids[order]] < TRIED]
+    squared = squared_distances_of_pairs(sample.X, tried, points, ids[tried], n_threads)
+    best_first = tried[np.lexsort((squared, ids[tried]))]
+    found, first = np.unique(ids[best_first], return_index=True)
+    members = points.copy()
+    members[found] = sample.X[best_first[first]]
+    return members
+
+
+def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[np.int32]:
+    """Return the signature of each sampled row; if the sampled rows made the edges, the graph knows it already."""
+    assert compression.sample is not None
+    if isinstance(similarity, GraphSimilarity) and compression.near is None:
+        nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
+        return nearest
+    ids: NDArray[np.int32] = replace(compression.router, scaling=None).assign(compression.sample.X)
+    return ids
+
+
+Compress = Callable[[Source, Engine, SeedSequence, int, EdgesPerRow | None], Compression]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +170,12 @@ class ClusterPlan:
     owner : str
         The class, for messages.
     compress : callable
-        Makes a `Compression` from a source, an engine, seeds and a number of threads.
+        Makes a `Compression` from a source, an engine, seeds, a number of threads, and the number of signatures that
+        each row connects, if a graph is wanted.
     similarity : SimilarityRecipe
     conqueror : SpectralConqueror
         How a dense similarity is conquered.
-    wish : Wish
+    requested : RequestedClusters
     options : RunOptions
     seeds : SeedSequence
     noise : NoisePlan or None
@@ -63,15 +188,22 @@ class ClusterPlan:
     compress: Compress
     similarity: SimilarityRecipe
     conqueror: SpectralConqueror
-    wish: Wish
+    requested: RequestedClusters
     options: RunOptions
     seeds: SeedSequence
     noise: NoisePlan | None = None
     preparation: Preparation = field(default_factory=Preparation)
 
-    def conqueror_of(self, similarity: Any) -> Any:
+    def conqueror_of(self, similarity: Similarity) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
-        return CommunityConqueror() if similarity.sparse else self.conqueror
+        return GraphConqueror() if similarity.sparse else self.conqueror
+
+    def built(self, nodes: Nodes, seeds: SeedSequence) -> Similarity:
+        """Return the similarity of nodes."""
+        built: Similarity = self.similarity.build(
+            nodes, seeds, weighted=self.conqueror.weighted, n_jobs=self.options.n_jobs
+        )
+        return built
 
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
@@ -80,26 +212,22 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
 
-    opened = None
     try:
         opened = plan.preparation.opened(X, sample_weight, plan.owner)
         engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
-    except MissingValuesError:
-        # Blanks that column types do not show are found only while rows are read.
-        taken_as_it_is = opened is None or opened.preparer is None
-        opened = plan.preparation.with_blanks(X, sample_weight) if taken_as_it_is else None
-        if opened is None:
+    except MissingValuesError:  # missing values that column types do not show are found only while rows are read
+        prepared = plan.preparation.with_blanks(X, sample_weight)
+        if prepared is None:
             raise
+        opened = prepared
         engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
     source = opened.source
 
     clock.enter("conquer")
-    nodes = _nodes_of(compression, threads)
-    similarity = plan.similarity.build(
-        nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=plan.options.n_jobs
-    )
+    nodes = _nodes_of(compression, plan.similarity, threads)
+    similarity = plan.built(nodes, kernel_seeds)
     conqueror = plan.conqueror_of(similarity)
-    conquest = conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, plan.options.n_jobs)
+    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
 
     outliers, scores = None, None
     if plan.noise is not None:
@@ -113,7 +241,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         signature_of_id=None,
         signatures=compression.signatures,
         similarity=similarity,
-        wish=plan.wish,
+        requested=plan.requested,
         conquest=conquest,
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
@@ -128,7 +256,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
 
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     """Conquer signatures that were compressed elsewhere."""
-    _check_enough_signatures(len(signatures), plan.wish)
+    _check_enough_signatures(len(signatures), plan.requested)
     if plan.noise is not None and plan.noise.share:
         raise ParameterError(
             f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
@@ -136,18 +264,15 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         )
     compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
-
-    def near_signatures(few: int) -> NearRows:
-        """Treat each signature as a row of its weight."""
-        ids = signature_of_id[router.nearest_few(signatures.points, few)[0]]
-        return NearRows(ids, signatures.weights)
-
-    nodes = nodes_at(signatures.points, signatures.weights, near_signatures, are_rows=True)
-    similarity = plan.similarity.build(
-        nodes, kernel_seeds, weighted=plan.conqueror.weighted, n_jobs=plan.options.n_jobs
-    )
+    nodes = nodes_at(signatures.points, signatures.weights, are_rows=True)
+    if plan.similarity.uses_rows:  # each signature counts as a row of its weight
+        nearest, _ = router.nearest_few(
+            signatures.points, plan.similarity.edges_per_row(nodes.points, nodes.rows_per_node)
+        )
+        nodes = replace(nodes, near=NearRows(signature_of_id[nearest], signatures.weights))
+    similarity = plan.built(nodes, kernel_seeds)
     conqueror = plan.conqueror_of(similarity)
-    conquest = conqueror.conquer(similarity, nodes, plan.wish, assign_seeds, plan.options.n_jobs)
+    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
     outliers = None
     if plan.noise is not None:
         weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
@@ -160,32 +285,36 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         signature_of_id=signature_of_id,
         signatures=signatures,
         similarity=similarity,
-        wish=plan.wish,
+        requested=plan.requested,
         conquest=conquest,
         seed=dict(plan.seeds.state),
         outliers=outliers,
     )
 
 
-def reconquer(plan: ClusterPlan, record: ClusterRecord, similarity: Any, wish: Wish) -> ClusterRecord:
+def reconquer(
+    plan: ClusterPlan, record: ClusterRecord, similarity: Similarity, requested: RequestedClusters
+) -> ClusterRecord:
     """Return another record of the same fit, with its signatures conquered again; no rows are needed."""
-    if wish != record.wish:  # what the rows were fitted with is taken again, with the same warning
-        _check_enough_signatures(len(record.signatures), wish)
+    if requested != record.requested:  # what the rows were fitted with is taken again, with the same warning
+        _check_enough_signatures(len(record.signatures), requested)
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
-    nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
+    nodes = nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(similarity)
-    conquest = conqueror.conquer(similarity, nodes, wish, assign_seeds, plan.options.n_jobs, before=record.conquest)
-    return replace(record, similarity=similarity, wish=wish, conquest=conquest)
+    conquest = conqueror.conquer(
+        similarity, nodes, requested, assign_seeds, plan.options.n_jobs, before=record.conquest
+    )
+    return replace(record, similarity=similarity, requested=requested, conquest=conquest)
 
 
 def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
-    """Return how much of each cluster comes back when the signatures are resampled and conquered again."""
+    """Return how much of each cluster is found again when the signatures are resampled and conquered again."""
     *_, assign_seeds = _spawned(SeedSequence(**record.seed))
     similarity, found = record.similarity, record.conquest
-    nodes = nodes_at(record.signatures.points, record.signatures.weights, _no_rows)
+    nodes = nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(similarity)
-    anew = conqueror.anew(found, similarity, nodes, assign_seeds, plan.options.n_jobs)
-    return stability(found.labels, anew, nodes.masses)
+    bootstrap = conqueror.bootstrap(found, similarity, nodes, assign_seeds, plan.options.n_jobs)
+    return stability(found.labels, bootstrap, nodes.node_weights)
 
 
 def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
@@ -198,28 +327,28 @@ def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
 def _compressed(
     plan: ClusterPlan, source: Source, seeds: SeedSequence, clock: StageClock
 ) -> tuple[Engine, Compression]:
-    _check_enough(source.n_rows, plan.wish)
+    _check_enough(source.n_rows, plan.requested)
     clock.enter("divide")
     engine = engine_for(source, replace(plan.options, verbose=clock))
     fresh = seed_sequence(seeds)  # a second try must draw the same as the first
-    compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs))
-    _check_enough(compression.n_rows, plan.wish)
+    per_row = plan.similarity.edges_per_row if plan.similarity.uses_rows else None
+    compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs), per_row)
+    _check_enough(compression.n_rows, plan.requested)
     return engine, compression
 
 
-def _nodes_of(compression: Compression, n_threads: int) -> Nodes:
-    signatures = compression.signatures
-
-    def near_sampled(few: int) -> NearRows:
-        if compression.sample is None:
-            return NearRows(nearest_points(compression.router, few, n_threads), signatures.weights)
-        return near_rows(near(compression.router, n_threads), compression.sample, few, n_threads)
-
-    return nodes_at(signatures.points, signatures.weights, near_sampled, are_rows=compression.sample is None)
-
-
-def _no_rows(few: int) -> NearRows:
-    raise AssertionError("a similarity that is built already looks at no rows")
+def _nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int) -> Nodes:
+    """Return the signatures as nodes, and the nearest ones of rows if the similarity needs them."""
+    signatures, sample = compression.signatures, compression.sample
+    nodes = nodes_at(signatures.points, signatures.weights, are_rows=sample is None)
+    if not recipe.uses_rows:
+        return nodes
+    if sample is not None and compression.near is not None:
+        return replace(nodes, near=compression.near)
+    few = recipe.edges_per_row(nodes.points, nodes.rows_per_node)
+    if sample is None:
+        return replace(nodes, near=NearRows(nearest_points(compression.router, few, n_threads), signatures.weights))
+    return replace(nodes, near=near_rows(near(compression.router, n_threads), sample, few, n_threads))
 
 
 def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
@@ -227,14 +356,14 @@ def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
     return seed_sequence(seeds).spawn(3)
 
 
-def _check_enough(n_rows: int | None, wish: Wish) -> None:
-    if n_rows is not None and n_rows < wish.low:
-        raise InputError(f"n_samples={n_rows} should be >= n_clusters={wish.low}: fewer rows than clusters.")
+def _check_enough(n_rows: int | None, requested: RequestedClusters) -> None:
+    if n_rows is not None and n_rows < requested.low:
+        raise InputError(f"n_samples={n_rows} should be >= n_clusters={requested.low}: fewer rows than clusters.")
 
 
-def _check_enough_signatures(n_signatures: int, wish: Wish) -> None:
-    if n_signatures < wish.low:
+def _check_enough_signatures(n_signatures: int, requested: RequestedClusters) -> None:
+    if n_signatures < requested.low:
         raise InputError(
-            f"n_clusters={wish.low} asks for more clusters than there are signatures ({n_signatures}). Fit again with "
-            f"this number, or with n_signatures={10 * wish.low} or more."
+            f"n_clusters={requested.low} asks for more clusters than there are signatures ({n_signatures}). Fit again "
+            f"with this number, or with n_signatures={10 * requested.low} or more."
         )

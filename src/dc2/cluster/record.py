@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dc2.cluster.noise import Outliers
-from dc2.compress.populate import looked_up, with_noise
+from dc2.compress.compression import near
+from dc2.compress.populate import entries_of, with_noise
+from dc2.compress.routing import Router
+from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
-from dc2.conquer import Conquest, Wish
-from dc2.errors import InputError
-from dc2.estimators.columns import Columns
-from dc2.model_file import saved_record
+from dc2.errors import InputError, ParameterError
+from dc2.graph.conquest import Conquest
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.nodes import DenseSimilarity, Similarity
+from dc2.io.columns import Columns
+from dc2.io.model_file import saved_record
 from dc2.random import is_seed_state
-from dc2.tables import TablePreparer
+from dc2.tables.preparer import TablePreparer
 
-__all__ = ["ClusterRecord"]
+
+class RowRouter(Protocol):
+    """Sends each row to a signature."""
+
+    @property
+    def centres(self) -> NDArray[Any]:
+        """Where the signatures are."""
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """What is applied to rows first."""
+
+    def describe(self) -> str:
+        """Return what divides the rows, for reports."""
+
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
+        """Return the number of each row's signature."""
+
+    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return the nearest signatures of each row and their squared distances, nearest first."""
 
 
 @saved_record
@@ -39,7 +63,7 @@ class ClusterRecord:
     signatures : Signatures
     similarity : Similarity
         As it was built; it has a bandwidth only if the user gave one.
-    wish : Wish
+    requested : RequestedClusters
         The number of clusters asked for.
     conquest : Conquest
     seed : dict
@@ -47,7 +71,7 @@ class ClusterRecord:
     stage_seconds : dict or None
         Seconds of each stage; None if no rows were compressed here.
     outliers : Outliers or None
-        What is known about rows that lie far out; None if rows are not scored.
+        What is known about rows that are far out; None if rows are not scored.
     preparer : TablePreparer or None
         Turned the rows into numbers, if they were a table of mixed columns.
     ids : ndarray of shape (n_rows,), int32, or None
@@ -62,11 +86,11 @@ class ClusterRecord:
 
     columns: Columns
     n_rows: int
-    router: Any
+    router: RowRouter
     signature_of_id: NDArray[np.int32] | None
     signatures: Signatures
-    similarity: Any
-    wish: Wish
+    similarity: Similarity
+    requested: RequestedClusters
     conquest: Conquest
     seed: dict[str, Any]
     stage_seconds: dict[str, float] | None = None
@@ -86,10 +110,10 @@ class ClusterRecord:
             type(self.n_rows) is int
             and self.n_rows > 0
             and is_seed_state(self.seed)
-            and isinstance(self.wish, Wish)
+            and isinstance(self.requested, RequestedClusters)
             and isinstance(self.conquest, Conquest)
             and isinstance(self.signatures, Signatures)
-            and hasattr(self.similarity, "in_words")
+            and hasattr(self.similarity, "describe")
             and self.similarity.sparse == (self.conquest.spectrum is None)
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
@@ -118,6 +142,10 @@ class ClusterRecord:
             return values
         scaling = self.router.scaling
         return rows if scaling is None else np.asarray(scaling.undo(rows))
+
+    def router_to_search(self, n_threads: int) -> Router:
+        """Return the router with neighbour lists, for several nearest signatures of a row."""
+        return near(cast(Router, self.router), n_threads)
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without anything that has an entry per row: a saved model is small."""
@@ -159,16 +187,23 @@ class ClusterRecord:
     def labels_of_rows(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the cluster of each row in memory, -1 for noise, from clusters of signatures."""
         assert self.ids is not None
-        of_rows: NDArray[np.int32] = looked_up(self.of_id(self.marked(labels)), self.ids)
+        of_rows: NDArray[np.int32] = entries_of(self.of_id(self.marked(labels)), self.ids)
         if self.outliers is not None and self.outliers.threshold is not None and self.scores is not None:
             of_rows = with_noise(of_rows, self.outliers.is_noise(self.scores))
         return of_rows
 
     @property
-    def similarity_in_use(self) -> Any:
+    def similarity_in_use(self) -> Similarity:
         """The similarity as it was conquered."""
         spectrum = self.conquest.spectrum
-        return self.similarity if spectrum is None else self.similarity.at(spectrum.bandwidth)
+        return self.similarity if spectrum is None else self.dense_similarity.at(spectrum.bandwidth)
+
+    @property
+    def dense_similarity(self) -> DenseSimilarity:
+        """The similarity, which must have a bandwidth."""
+        if self.similarity.sparse:
+            raise ParameterError("bandwidth: a neighbour graph has none. Leave it out.")
+        return cast(DenseSimilarity, self.similarity)
 
 
 def _makes(preparer: Any, columns: Columns) -> bool:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from dc2.cluster.base import SignatureClusterer
-from dc2.cluster.compressing import checked_plan, compress_by
-from dc2.cluster.fit import ClusterPlan
-from dc2.compress import Compressor
-from dc2.conquer import SpectralConqueror, Wish
-from dc2.conquer.checks import check_enough_signatures, check_has_rows_to_tie
-from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose
-from dc2.kernels import RPF, similarity_recipe
-from dc2.model_file import saved_model
+from dc2.cluster.dc2_clustering import similarity_recipe
+from dc2.cluster.fit import ClusterPlan, checked_plan, compress_by
+from dc2.compress.compressor import Compressor
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
+from dc2.engines.map_rows import RunOptions, Verbose
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.io.model_file import saved_model
 from dc2.parameters import check_choice
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.spectral import Assign
-
-__all__ = ["RPFCluster"]
+from dc2.spectral.clustering import Assign
+from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
+from dc2.spectral.rpf import RPF
 
 
 @saved_model
@@ -36,9 +35,9 @@ class RPFCluster(SignatureClusterer):
     n_signatures : int, default=1000
         Number of signatures. More of them show finer shapes; the time of spectral clustering grows with their cube, its
         memory with their square.
-    similarity : {"rpf", "gaussian", "ties"} or an object such as ``RPF(n_trees=400)``, default="rpf"
-        What makes two signatures alike. See `dc2.kernels.RPF` for the parameters of the rpf-kernel, such as its
-        bandwidth. A dense similarity is clustered by spectral clustering, the graph of "ties" by communities.
+    similarity : {"rpf", "gaussian", "graph"} or an object such as ``RPF(n_trees=400)``, default="rpf"
+        What makes two signatures alike. See `dc2.spectral.RPF` for the parameters of the rpf-kernel, such as its
+        bandwidth. A dense similarity is clustered by spectral clustering, the graph of "graph" by communities.
     assign : {"kmeans", "ncut"}, default="kmeans"
         From eigenvectors to clusters: K-means on normalized rows (Ng, Jordan, Weiss), or recursive normalized cuts
         (Shi, Malik), as the paper's authors do.
@@ -91,9 +90,9 @@ class RPFCluster(SignatureClusterer):
 
     Notes
     -----
-    A fit takes two passes over the rows (one and a sample if they lie in memory): O(n d log s) time for s signatures,
+    A fit takes two passes over the rows (one and a sample if they are in memory): O(n d log s) time for s signatures,
     then O(s^3). Besides the rows it needs memory for a sample, s^2 numbers and the labels. The labels are the same for
-    any number of threads and size of blocks. `RPFCluster.paper` gives the paper's settings to the letter.
+    any number of threads and size of blocks. `RPFCluster.paper` gives the paper's settings exactly.
 
     References
     ----------
@@ -151,7 +150,7 @@ class RPFCluster(SignatureClusterer):
         bandwidth: float | Literal["auto"] = "auto",
         **parameters: Any,
     ) -> Self:
-        """Return a clusterer with the paper's settings to the letter.
+        """Return a clusterer with the paper's settings exactly.
 
         Trees are grown on all rows and cut at the median, along directions that are purely random; a row belongs to its
         leaf. The forest has leaves of 30 and cuts at the median. Clusters come from recursive normalized cuts.
@@ -185,18 +184,18 @@ class RPFCluster(SignatureClusterer):
         return cls(n_clusters, similarity=similarity, assign="ncut", compressor=compressor, **parameters)
 
     def _plan(self) -> ClusterPlan:
-        wish = Wish.of(self.n_clusters)
-        check_enough_signatures(self.n_signatures, wish)
+        requested = RequestedClusters.of(self.n_clusters)
+        check_enough_signatures(self.n_signatures, requested)
         check_choice("assign", self.assign, ("kmeans", "ncut"))
         compress_plan = checked_plan(self)
         similarity = similarity_recipe(self.similarity)
-        check_has_rows_to_tie(similarity, compress_plan.one_tree)
+        check_has_rows(similarity, compress_plan.one_tree)
         return ClusterPlan(
             owner=type(self).__name__,
             compress=compress_by(compress_plan),
             similarity=similarity,
             conqueror=SpectralConqueror(self.assign, self.weighted),
-            wish=wish,
+            requested=requested,
             options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
         )

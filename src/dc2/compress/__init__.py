@@ -3,4 +3,7 @@
 from dc2.compress.compressor import Compressor
 from dc2.compress.signatures import Signatures
 
-__all__ = ["Compressor", "Signatures"]
+__all__ = [
+    "Compressor",
+    "Signatures",
+]

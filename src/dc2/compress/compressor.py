@@ -1,36 +1,40 @@
-"""Compressor: from rows to signatures, as a scikit-learn transformer."""
+"""The estimator Compressor: signatures of all rows, from one fit or from a stream of blocks."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.compress.compress import Compression, compress
-from dc2.compress.plan import plan_of
+from dc2.compress.compression import Compression, CompressSeeds, ScaledSample, compress, place_cuts, signatures_of
+from dc2.compress.divide import Plan, plan_of
 from dc2.compress.populate import populated
-from dc2.compress.signatures import Signatures
-from dc2.compress.stream import Stream
-from dc2.engines import DEFAULT_BLOCK_BYTES, RunOptions, Verbose, engine_for
-from dc2.engines.threads import usable_threads
+from dc2.compress.routing import Router
+from dc2.compress.sampling import Sample
+from dc2.compress.signatures import Signatures, Sums, grids
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
+from dc2.engines.map_rows import RunOptions, Verbose, engine_for
 from dc2.errors import InputError
-from dc2.estimators.columns import Columns, KnowsItsColumns, fitted_source
-from dc2.estimators.containers import SourceTransformer, in_container
-from dc2.model_file import SaveMixin, saved_model, saved_record
-from dc2.parameters import check_integer
+from dc2.io.columns import Columns, KnowsItsColumns, fitted_source
+from dc2.io.containers import SourceTransformer, in_container
+from dc2.io.model_file import SaveMixin, saved_model, saved_record
+from dc2.io.resolve import as_source
+from dc2.io.source import Block, Source
+from dc2.parameters import check_integer, usable_threads
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.sources import as_source
-from dc2.trees.tree import NO_LIMIT, Cut
+from dc2.trees.tree import NO_LIMIT, Cut, raise_unusable
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CompressorRecord:
-    """What a fit learned: a compression of all rows, or a stream that may go on.
+    """The result of a fit: a compression of all rows, or a stream that may continue.
 
     Attributes
     ----------
@@ -76,28 +80,28 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         Number of partitions, each with a tree of its own. Trees grow in parallel, or one after the other with
         ``n_jobs=1``; the result is the same.
     divide : {"projection", "sampling"}, default="projection"
-        How partitions are made: by splitting the largest node at a random projection, or by dealing rows at random.
-        With "sampling" a new row is routed through every partition's tree and takes the nearest of the signatures
+        How rows are partitioned: by splitting the largest node at a random projection, or at random.
+        With "sampling" a new row is routed through the tree of every partition and takes the nearest of the signatures
         found.
     cut : {"mean", "median", "uniform", "quantile"}, default="mean"
         Where a node is cut along its direction. The median keeps leaves even, the mean has less distortion.
     sharpen : int, default=2
-        How often a random direction is multiplied by the covariance of its node. 0 is the paper's way; 2 gives about
+        How often a random direction is multiplied by the covariance of its node. 0 is the paper's method; 2 gives about
         half its distortion.
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
     populate : {"nearest", "leaf"}, default="nearest"
-        "leaf": a row belongs to its leaf's signature, as in the paper. "nearest": it moves on from there to nearer and
-        nearer signatures, which have been refined by `refine` steps of K-means on the sample; less distortion for
-        more time. Rows that were dealt at random to several partitions keep their leaves.
+        "leaf": a row belongs to the signature of its leaf, as in the paper. "nearest": a graph search from there finds
+        the nearest signature, and `refine` steps of K-means on the sample refine the signatures; less distortion for
+        more time. With several partitions and ``divide="sampling"`` rows keep their leaves.
     refine : int, default=2
         K-means steps on the sample with ``populate="nearest"``.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns, learned from the sample: by mean and standard deviation, or by median and quartile
         distance. Signatures, spread and distortion are then in scaled units.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        With "cosine" rows are scaled to length 1 first, so only their direction counts. A row of zeros has no
-        direction and is refused.
+        With "cosine" rows are scaled to length 1 first, so only their direction matters. A row of zeros
+        raises.
     sample_size : "auto", int or None, default="auto"
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
@@ -106,7 +110,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     device : "cuda" or None, default=None
-        "cuda" sends rows in host memory through a graphics card, block by block. Rows already on a card are worked on
+        "cuda" sends rows in host memory through a GPU, block by block. Rows already on a GPU are processed
         there anyway. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the directions and the sample.
@@ -129,9 +133,10 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
 
     Notes
     -----
-    With s signatures, a fit takes O(n d log s) time, in two passes over the rows (one if they lie in memory). Besides
-    the rows it needs memory for the sample and 16 s d bytes per thread. ``cut="median", sharpen=0, populate="leaf",
-    sample_size=None`` is one rpTree of the paper; the same with more partitions is its DC² to the letter.
+    With s signatures, a fit takes O(n d log s) time, in two passes over the rows (one if they are in memory). Besides
+    the rows it needs memory for the sample and 16 s d bytes per thread, but no more than 512 MB for all threads unless
+    16 s d is more. ``cut="median", sharpen=0, populate="leaf", sample_size=None`` is one rpTree of the paper; the same
+    with more partitions is exactly its DC².
 
     References
     ----------
@@ -202,7 +207,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
             The rows.
         y : ignored
         sample_weight : array-like of shape (n_rows,), str or None
-            Weights, or the name of the column that holds them. An integer weight means as many repeats of the row.
+            Weights, or the name of the column that holds them. Integer weights equal repeated rows.
         """
         plan, options = plan_of(self), RunOptions.of(self)
         source, columns = fitted_source(X, sample_weight, type(self).__name__)
@@ -214,8 +219,8 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Compressor:
         """Add rows of a stream.
 
-        The first rows are held until there are as many as the sample of `fit` would have; these place the cuts, and
-        later rows are routed and added up. Signatures are right at any time, however the stream is cut up. But since
+        dc2 buffers the first rows until there are as many as the sample of `fit` would have. These place the cuts;
+        later rows are routed and added up. The result does not depend on how calls divide the stream. But since
         its first rows place the cuts, the result differs from that of `fit` on all rows. `leaf_size` counts rows among
         those held. A call after `fit` begins a new stream.
 
@@ -308,8 +313,8 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         ids = self._compression().ids
         if ids is None:
             raise AttributeError(
-                "labels_ is kept for rows in memory only. Compressor.apply(source) gives the signature of each row, "
-                "block by block."
+                "labels_ exists only after a fit on rows in memory. Compressor.apply(source) returns the signature of "
+                "each row, block by block."
             )
         return ids
 
@@ -320,7 +325,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         return record.signed
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return what was learned; a stream is saved as it stands, and cannot be continued once loaded."""
+        """Return the record to save; a stream is saved in its current state and cannot continue after loading."""
         return {"_record": CompressorRecord(self._record.columns, replace(self._compression(), ids=None))}
 
     def __sklearn_tags__(self) -> Any:
@@ -329,3 +334,105 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.non_deterministic = False
         return tags
+
+
+# Beyond this weight the sums of a stream are still correct, but their last bits may depend on its blocks.
+EXPECTED_WEIGHT = 2.0**27
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows with a weight above 0, and their numbers in the stream."""
+
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, which: Any) -> _Rows:
+        weights = None if self.weights is None else self.weights[which]
+        return _Rows(self.rows[which], self.X[which], weights)
+
+
+class Stream:
+    """The state of `Compressor.partial_fit`."""
+
+    def __init__(self, plan: Plan, seeds: SeedSequence, n_threads: int) -> None:
+        self.plan, self.n_threads = plan, n_threads
+        self.seeds = CompressSeeds.of(seeds)
+        self.wanted: int | None = None
+        self.held: list[_Rows] = []
+        self.n_rows = 0
+        self.router: Router | None = None
+        self.sample: Sample | None = None
+        self.sums: Sums | None = None
+        self.magic: NDArray[np.float64] | None = None
+        self.cached: Compression | None = None
+
+    def copy(self) -> Stream:
+        """Return a copy that can continue without changing this stream."""
+        other = copy(self)
+        other.held = list(self.held)
+        other.sums = None if self.sums is None else self.sums.copy()
+        return other
+
+    def add(self, block: Block, source: Source) -> None:
+        """Add the next rows."""
+        if not np.isfinite(block.X).all():
+            raise_unusable(block.X, source.feature_names, self.n_rows)
+        if self.wanted is None:
+            self.wanted = self.plan.sample_rows_wanted(source.n_features, source.dtype, n_rows=None)
+        new = _Rows(np.arange(self.n_rows, self.n_rows + len(block.X)), block.X, block.weights)
+        if new.weights is not None:
+            new = new.part(new.weights > 0)
+        if self.router is None:
+            # Exactly this many rows place the cuts, whatever the blocks of the stream are.
+            missing = self.wanted - sum(map(len, self.held))
+            first = new.part(slice(missing))
+            self.held.append(replace(first, X=first.X.copy(), weights=copy(first.weights)))
+            if len(first) == missing:
+                self._place(forget=True)
+            new = new.part(slice(missing, None))
+        if len(new):
+            assert self.router is not None
+            assert self.sums is not None
+            assert self.magic is not None
+            added = Sums.zeros(*self.sums.shape)  # separately: rows that are refused must leave no trace
+            self.router.add_up(new.X, new.rows, new.weights, self.magic, added)
+            self.sums.add(added)
+        self.n_rows += len(block.X)
+        self.cached = None
+
+    def compression(self) -> Compression:
+        """Return the signatures of all rows so far; if rows are still buffered, as if the stream ended here."""
+        if self.cached is None:
+            router, sums, sample = self.router, self.sums, self.sample
+            if router is None:
+                router, sums, sample = self._place(forget=False)
+            assert sums is not None
+            assert sample is not None
+            signatures = signatures_of(router, sums, sample, self.plan, self.seeds.sample, self.n_threads)
+            self.cached = Compression(router, signatures, self.n_rows)
+        return self.cached
+
+    def _place(self, forget: bool) -> tuple[Router, Sums, Sample]:
+        rows = np.concatenate([part.rows for part in self.held])
+        X = np.concatenate([part.X for part in self.held])
+        weights: NDArray[np.float64] | None = None
+        if any(part.weights is not None for part in self.held):
+            weights = np.concatenate(
+                [np.ones(len(part)) if part.weights is None else part.weights for part in self.held]
+            )
+        weight = float(len(rows)) if weights is None else float(weights.sum())
+        sample = Sample(rows, X, weights, len(rows), weight)
+        scaled = ScaledSample.of(sample, self.plan)
+        router, reach = place_cuts(scaled, self.plan, self.seeds, self.n_threads)
+        magic = grids(reach, EXPECTED_WEIGHT)
+        sums = Sums.zeros(*router.centres.shape)
+        router.add_up(X, rows, weights, magic, sums)
+        if forget:
+            self.held = []
+            self.router, self.sums, self.sample, self.magic = router, sums, scaled.sample, magic
+        return router, sums, scaled.sample

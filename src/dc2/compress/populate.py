@@ -1,29 +1,27 @@
-"""Populate: from every row to its signature, and to what is known about that signature."""
+"""Populate: look up a result for each row by its signature, and score outliers by the signatures near a row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.engines import RunOptions, answered
-from dc2.sources import Block, Source
-
-__all__ = ["Lookup", "in_one_array", "looked_up", "on_host", "populated", "with_noise"]
+from dc2.engines.map_rows import RunOptions, mapped_rows
+from dc2.io.source import Block, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Answers for the rows of a block; small enough to be sent to where the rows are.
+    """Looks up a result for each row of a block; small enough to be sent to workers.
 
     Attributes
     ----------
     router : Router
         Sends rows to signatures.
     table : ndarray of shape (n_signatures, ...) or None
-        The answer for each signature; without it, the answer is the signature's number.
+        The result for each signature; None gives the number of the signature.
     names : tuple of str or None
         Names of the columns, for errors.
     """
@@ -33,46 +31,153 @@ class Lookup:
     names: tuple[str, ...] | None
 
     def __call__(self, block: Block) -> Any:
-        """Return the answer for each row."""
-        stays = getattr(self.router, "takes_rows_on_a_card", False)
-        ids = self.router.assign(block.where_they_lie if stays else block.X, self.names, block.start)
-        return ids if self.table is None else looked_up(self.table, ids)
+        """Return the result for each row."""
+        stays = getattr(self.router, "takes_device_rows", False)
+        ids = self.router.assign(block.native_rows if stays else block.X, self.names, block.start)
+        return ids if self.table is None else entries_of(self.table, ids)
 
 
-def looked_up(table: NDArray[Any], ids: Any) -> Any:
-    """Return a table's entries for some signatures; on the card if their numbers lie there."""
+def entries_of(table: NDArray[Any], ids: Any) -> Any:
+    """Return the entries of a table for some signatures, on the device of the ids."""
     if isinstance(ids, np.ndarray):
         return table[ids]
-    from dc2.core.gpu.forms import table_at
+    from dc2.core.gpu.device_rows import table_at
 
     return table_at(table, ids)
 
 
 def with_noise(labels: Any, is_noise: NDArray[np.bool_]) -> Any:
-    """Return labels with -1 for noise, as the same kind of array; those on the host are changed in place."""
+    """Return labels with -1 for noise, as the same kind of array; host arrays are changed in place."""
     if isinstance(labels, np.ndarray):
         labels[is_noise] = -1
         return labels
-    from dc2.core.gpu.forms import form_like
+    from dc2.core.gpu.device_rows import form_like
 
     return form_like(labels)(with_noise(on_host(labels), is_noise))
 
 
 def on_host(array: Any) -> NDArray[Any]:
-    """Return an array, which may lie on a card, as a NumPy array."""
+    """Return an array as a NumPy array; copy it if it is on a GPU."""
     if isinstance(array, np.ndarray):
         return array
-    from dc2.core.gpu.forms import host_array
+    from dc2.core.gpu.device_rows import host_array
 
     return host_array(array)
 
 
 def populated(source: Source, router: Any, table: NDArray[Any] | None, options: RunOptions) -> Any:
-    """Return the table's entry for the signature of every row, or the signature's number; see `answered`."""
+    """Return the table's entry for the signature of every row, or the signature's number; see `mapped_rows`."""
     lookup = Lookup(router, table, source.feature_names)
-    return answered(source, lookup, lambda: np.empty(0, np.int32) if table is None else table[:0], options)
+    return mapped_rows(source, lookup, lambda: np.empty(0, np.int32) if table is None else table[:0], options)
 
 
-def in_one_array(answers: Any) -> NDArray[Any]:
-    """Return answers in any of these forms as one array."""
-    return np.asarray(answers) if hasattr(answers, "__array__") else np.concatenate(list(answers))
+def in_one_array(results: Any) -> NDArray[Any]:
+    """Return results of `mapped_rows`, an array or an iterator of arrays, as one array."""
+    return np.asarray(results) if hasattr(results, "__array__") else np.concatenate(list(results))
+
+
+NEAREST = 8  # signatures considered for each row
+NEIGHBOURHOOD = 3.0  # size of a row's neighbourhood, in rows of an average signature
+HALF_OUT = 2.0  # the score is one half at this many typical distances
+FARTHEST = 1e290  # squared; a limit, since infinity times a weight of 0 is NaN
+
+
+@dataclass(frozen=True, eq=False)
+class OutlierScores:
+    """Scores the rows of a block; small enough to be sent to workers.
+
+    The neighbourhood of a row consists of the rows of its nearest signatures, as many as three average signatures hold.
+    The mean squared distance d^2 to them is known exactly: the squared distance to a signature plus its spread,
+    averaged by weight. The score is r / (2 + r) with r = d / typical; it depends on density alone, never on clusters.
+    It uses no function with a last bit that depends on the platform.
+
+    Attributes
+    ----------
+    router : Router
+        With neighbour lists.
+    weights, spread : ndarray of shape (n_ids,), float64
+        Of the signature for each number that the router gives.
+    typical : float
+        The distance of a typical row to its neighbourhood.
+    """
+
+    router: Any
+    weights: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    typical: float
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        """Return the score of each row, 0 to 1."""
+        return self.of(block.native_rows)
+
+    def of(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each row of an array."""
+        ratio = np.sqrt(_squared_distances(self.router, self.weights, self.spread, X)) / self.typical
+        ratio = np.minimum(ratio, FARTHEST)
+        scores: NDArray[np.float64] = ratio / (HALF_OUT + ratio)
+        return scores
+
+    @property
+    def unscaled(self) -> OutlierScores:
+        """The same for rows that are scaled already."""
+        return replace(self, router=replace(self.router, scaling=None))
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeScores:
+    """The negative scores of the rows of a block: higher is more ordinary."""
+
+    scores_of: OutlierScores
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        """Return the negative score of each row."""
+        return -self.scores_of(block)
+
+
+def outlier_scores_of(
+    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
+) -> OutlierScores:
+    """Return a scorer of rows; the typical distance is measured at the signatures unless given.
+
+    Parameters
+    ----------
+    router : Router
+        With neighbour lists.
+    weights, spread : ndarray of shape (n_ids,), float64
+        Of the signature for each number that the router gives.
+    typical : float, optional
+    """
+    if typical is None:
+        typical = _typical_distance(router, weights, spread)
+    return OutlierScores(router, weights, spread, typical)
+
+
+def _squared_distances(
+    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
+) -> NDArray[np.float64]:
+    """Return the mean squared distance of each row to the rows of its neighbourhood."""
+    ids, to_centres = router.nearest_few(X, NEAREST)
+    whole = NEIGHBOURHOOD * weights.mean()
+    missing, total = np.full(len(ids), whole), np.zeros(len(ids))
+    for k in range(ids.shape[1]):
+        squared = np.minimum(to_centres[:, k].astype(np.float64), FARTHEST) + spread[ids[:, k]]
+        taken = np.minimum(weights[ids[:, k]], missing)
+        total += taken * squared
+        missing -= taken
+    # If the nearest signatures hold too few rows, the missing rows get the distance of the last signature.
+    mean: NDArray[np.float64] = np.minimum((total + missing * squared) / whole, FARTHEST)
+    return mean
+
+
+def _typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
+    """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
+    at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
+    # The spread is the mean squared distance of a row to its signature.
+    squared = at_centres + spread
+    kept = (weights > 0) & (squared > 0)
+    if not kept.any():
+        return 1.0  # all rows are equal
+    order = np.argsort(squared[kept], kind="stable")
+    heavier = np.cumsum(weights[kept][order])
+    middle = np.searchsorted(heavier, heavier[-1] / 2)
+    return float(np.sqrt(squared[kept][order[middle]]))

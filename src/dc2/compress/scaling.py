@@ -1,4 +1,4 @@
-"""Scaling of rows, learned from the sample and applied to every block on its way to the tree."""
+"""Scaling of rows, learned from the sample and applied to every block before routing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.compress.sums import exact_means
+from dc2.compress.signatures import exact_means
 from dc2.core.reference import lanes_dot
 from dc2.errors import InputError
-from dc2.model_file import saved_record
+from dc2.io.model_file import saved_record
 
 SCALES = (None, "standard", "robust")
 METRICS = ("euclidean", "cosine")
@@ -23,16 +23,16 @@ SAFE_EXPONENT = {4: 30, 8: 300}
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows are scaled: columns are shifted and stretched; then, for cosine, rows are scaled to length 1.
+    """A scaling of rows: columns are shifted and scaled; then, for cosine, rows are scaled to length 1.
 
     Attributes
     ----------
     kind : {"standard", "robust"} or None
-        How the columns were measured: by mean and standard deviation, or by median and quartile distance.
+        The statistics of the columns: mean and standard deviation, or median and interquartile range.
     shift, factor : ndarray of shape (n_features,), float64
         Rows become (x - shift) * factor.
     unit : bool
-        Whether rows are then scaled to length 1, so only their direction counts (cosine).
+        Whether rows are then scaled to length 1, so only their direction matters (cosine).
     exponents : ndarray of shape (n_features,), int64, or None
         Values are first divided by these powers of two, which is exact; None if their squares neither overflow nor
         vanish anyway.
@@ -45,7 +45,7 @@ class Scaling:
     exponents: NDArray[np.int64] | None = None
 
     def check(self) -> None:
-        """Raise if scaled rows would not be numbers; called when a scaling was read from a model file."""
+        """Raise if a field is invalid; called when a scaling is read from a model file."""
         numbers = (self.shift, self.factor)
         if (
             self.kind not in SCALES
@@ -70,16 +70,16 @@ class Scaling:
             Number of the first row, for messages.
         """
         if not isinstance(X, np.ndarray):
-            return X.scaled(self._for_card(X.dtype, start))
+            return X.scaled(self._for_device(X.dtype, start))
         if self.exponents is not None:
             X = np.ldexp(X, -self.exponents)
         if self.kind is not None:
             X = (X - self.shift.astype(X.dtype)) * self.factor.astype(X.dtype)
         return unit_rows(X, start) if self.unit else X
 
-    def _for_card(self, dtype: np.dtype[Any], start: int) -> Any:
-        """Return the same scaling as a graphics card needs it."""
-        from dc2.core.gpu.rows import ColumnScaling
+    def _for_device(self, dtype: np.dtype[Any], start: int) -> Any:
+        """Return the same scaling in the form for a GPU."""
+        from dc2.core.gpu.device_rows import ColumnScaling
 
         stretched = self.kind is not None
         return ColumnScaling(
@@ -92,13 +92,13 @@ class Scaling:
         )
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return rows in the units of the data; rows scaled to length 1 do not get their old length back."""
+        """Return rows in the units of the data; the length of rows scaled to length 1 is not restored."""
         restored: NDArray[Any] = X / self.factor.astype(X.dtype) + self.shift.astype(X.dtype)
         return restored if self.exponents is None else np.ldexp(restored, self.exponents)
 
 
 def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
-    """Return rows scaled to length 1; a row of zeros has no direction and is refused."""
+    """Return rows scaled to length 1; raise if a row holds only zeros."""
     # Squares of very large or small values would not be finite.
     largest = np.maximum(X.max(axis=1, keepdims=True), -X.min(axis=1, keepdims=True))
     if not largest.all():
@@ -113,10 +113,13 @@ def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
 
 
 def raise_rows_of_zeros(first: int, count: int) -> NoReturn:
-    """Say that rows have no direction."""
+    """Raise for rows of zeros, which have no direction."""
     raise InputError(
-        f"Row {first} holds only zeros ({count} such rows in this block), so it has no direction that metric='cosine' "
-        "could compare. Drop these rows, or use metric='euclidean'."
+        f"metric='cosine': row {first} holds only zeros ({count} such rows in this block) and has no direction. "
+        "Drop these rows, or use metric='euclidean'.",
+        parameter="metric",
+        value="euclidean",
+        problem=f"row {first} holds only zeros ({count} such rows in this block) and has no direction.",
     )
 
 
@@ -143,15 +146,18 @@ def learn_scaling(
 
 
 def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArray[np.float64]) -> None:
-    """Raise if a value lies so many quartile distances out that its square overflows: it would outweigh all others."""
+    """Raise if a value is so many interquartile ranges from the median that its square overflows."""
     far = np.abs(X - shift).max(axis=0) / 2.0 ** SAFE_EXPONENT[8] > np.where(size > 0, size, 1.0)
     if far.any():
         column = int(far.argmax())
         farthest = int(np.abs(X[:, column] - shift[column]).argmax())
         times = abs(X[farthest, column] - shift[column]) / size[column]
         raise InputError(
-            f"Column {column} cannot be scaled by scale='robust': a value lies {times:.3g} times the distance of the "
-            "quartiles from the median. Clip such values or drop their rows, or use scale='standard'."
+            f"scale='robust': a value of column {column} is {times:.3g} interquartile ranges from the median. Clip "
+            "such values or drop their rows, or use scale='standard'.",
+            parameter="scale",
+            value="standard",
+            problem=f"a value of column {column} is {times:.3g} interquartile ranges from the median.",
         )
 
 

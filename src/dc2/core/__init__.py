@@ -15,27 +15,23 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.graph_reference import Graph, join_nodes, modularity, tie_nodes
-    from dc2.core.leiden_reference import leiden
-    from dc2.core.reference import (
-        coleaf_counts,
-        find_exits,
-        grow_tree,
-        hash_rows,
+    from dc2.core.graph_reference import Graph, count_shared_rows, join_nodes, leiden, modularity
+    from dc2.core.neighbours_reference import (
+        find_long_links,
         link_neighbours,
         offer_copies,
         offer_groups,
         offer_links,
         pair_squares,
-        sample_rows,
-        scan,
     )
+    from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
 
 __all__ = [
     "Graph",
     "SlowCoreWarning",
     "coleaf_counts",
-    "find_exits",
+    "count_shared_rows",
+    "find_long_links",
     "grow_tree",
     "hash_rows",
     "join_nodes",
@@ -50,15 +46,24 @@ __all__ = [
     "reason",
     "sample_rows",
     "scan",
-    "tie_nodes",
+    "twin",
 ]
 
 # Each function, and the module where its twin is.
 _TWINS = dict.fromkeys(__all__, "dc2.core.reference")
-_TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "tie_nodes"), "dc2.core.graph_reference")
-_TWINS["leiden"] = "dc2.core.leiden_reference"
-for _own in ("SlowCoreWarning", "name", "reason"):
+_TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "count_shared_rows"), "dc2.core.graph_reference")
+_TWINS |= dict.fromkeys(
+    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links"),
+    "dc2.core.neighbours_reference",
+)
+_TWINS["leiden"] = "dc2.core.graph_reference"
+for _own in ("SlowCoreWarning", "name", "reason", "twin"):
     del _TWINS[_own]
+
+
+def twin(function: str) -> Any:
+    """Return the NumPy twin of a function of the core."""
+    return getattr(import_module(_TWINS[function]), function)
 
 
 class SlowCoreWarning(RuntimeWarning):
@@ -93,8 +98,8 @@ def __getattr__(attribute: str) -> Any:
     """Return the chosen implementation at first use, and warn then if it is the slow one by accident."""
     if attribute not in _TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {attribute!r}")
-    for function, twin in _TWINS.items():
-        globals()[function] = getattr(_native_module or import_module(twin), function)
+    for function, home in _TWINS.items():
+        globals()[function] = getattr(_native_module or import_module(home), function)
     if name == "reference" and not os.environ.get("DC2_CORE"):
         warnings.warn(
             f"dc2 runs on its NumPy core, many times slower than the native one, because {reason}. Reinstall dc2 "

@@ -1,4 +1,4 @@
-"""The NumPy twin of the native core: slow, obvious, and the definition of truth.
+"""The NumPy reference of the native core: slow and simple; it defines the correct results.
 
 Every function here exists with the same name, arguments and bits in the C++ module. Sums that decide anything are
 taken in an order that both can keep: eight lanes for projections and distances (`lanes_dot`), one after the other
@@ -6,40 +6,125 @@ taken in an order that both can keep: eight lanes for projections and distances 
 """
 
 import heapq
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dc2.core.lanes import Floats, lanes_dot, too_large_is_infinite
-from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, SumsOut, check_centres, check_tree
-from dc2.core.reference_neighbours import (
-    find_exits,
-    link_neighbours,
-    offer_copies,
-    offer_groups,
-    offer_links,
-    pair_squares,
-)
+from dc2.errors import InputError
 
-__all__ = [
-    "CUTS",
-    "NORMAL_TABLE",
-    "coleaf_counts",
-    "grow_tree",
-    "hash_at",
-    "hash_rows",
-    "lanes_dot",
-    "find_exits",
-    "link_neighbours",
-    "offer_copies",
-    "offer_groups",
-    "offer_links",
-    "pair_squares",
-    "sample_rows",
-    "scan",
-]
+Floats = NDArray[np.floating[Any]]
+
+EMPTY = 2**31 - 1  # a free entry in a list of neighbours
+LANES = 8
+
+# No warnings, as in C++: callers check the results.
+too_large_is_infinite = np.errstate(over="ignore", invalid="ignore")
+
+
+@too_large_is_infinite
+def lanes_dot(a: Floats, b: Floats) -> Floats:
+    """Return the row-wise dot product, column j added to lane j % 8, then the lanes pairwise."""
+    product = a * b
+    rows, width = product.shape
+    padded = np.zeros((rows, -(-width // LANES), LANES), product.dtype)
+    padded.reshape(rows, padded.shape[1] * LANES)[:, :width] = product
+    lane = padded[:, 0].copy()
+    for chunk in range(1, padded.shape[1]):
+        lane += padded[:, chunk]
+    half = lane[:, :4] + lane[:, 4:]
+    quarter = half[:, :2] + half[:, 2:]
+    total: Floats = quarter[:, 0] + quarter[:, 1]
+    return total
+
+
+class FlatTree(NamedTuple):
+    """A tree as arrays."""
+
+    directions: Floats  # (n_nodes, width)
+    thresholds: Floats  # (n_nodes,)
+    children: NDArray[np.int32]  # (n_nodes, 2), ~leaf where the child is a leaf
+
+
+class GrowRule(NamedTuple):
+    """How a tree grows."""
+
+    leaf_size: float  # a node with less weight is not split
+    max_leaves: int
+    cut: str  # "median", "mean", "uniform" or "quantile"
+    sharpen: int = 0  # how often a direction is multiplied with the covariance of its node
+    n_candidates: int = 1  # directions of which the one with the largest spread is kept
+
+
+class Centres(NamedTuple):
+    """A point for each leaf, and the neighbour list of each."""
+
+    points: Floats  # (n_leaves, width)
+    neighbor_lists: NDArray[np.int32] | None = None  # (n_leaves, n_near): its own centre, then nearest first
+    gaps: Floats | None = None  # (n_leaves, n_near): distances to the first of each list, to save time
+    beam: int = 1  # candidates that the search of a row holds
+
+
+class SumsOut(NamedTuple):
+    """Sums of rows about their centres, on the grids `magic`."""
+
+    magic: NDArray[np.float64]  # IN (2, width + 2)
+    counts: NDArray[np.int64]  # IN, OUT (n_leaves,); several threads may add to the same counts and totals
+    totals: NDArray[np.float64]  # IN, OUT (2, n_leaves, width + 2)
+
+
+class NearestOut(NamedTuple):
+    """The outputs for each row; None for those that are not wanted."""
+
+    ids: NDArray[np.int32] | None = None  # OUT (n_rows,)
+    near_ids: NDArray[np.int32] | None = None  # OUT (n_rows, few)
+    near_squared: Floats | None = None  # OUT (n_rows, few)
+
+
+def check_tree(tree: FlatTree) -> None:
+    """Raise if arrays do not form a tree in which every row reaches a leaf.
+
+    A child comes after its parent, and every leaf and every node but the root is the child of exactly one.
+    """
+    directions, thresholds, children = (np.asarray(part) for part in tree)
+    nodes = len(thresholds) if thresholds.ndim == 1 else -1
+    if directions.ndim != 2 or directions.shape[0] != nodes or children.shape != (nodes, 2):
+        raise InputError(
+            "directions, thresholds and children of a tree must have the shapes (n_nodes, n_features), (n_nodes,) and "
+            f"(n_nodes, 2); got {directions.shape}, {thresholds.shape} and {children.shape}."
+        )
+    if not (_is_float(directions) and directions.dtype == thresholds.dtype and children.dtype == np.int32):
+        raise InputError(
+            "directions and thresholds of a tree must both be float32 or both float64, and its children int32; got "
+            f"{directions.dtype}, {thresholds.dtype} and {children.dtype}."
+        )
+    every_one = np.concatenate([np.arange(-nodes - 1, 0), np.arange(1, nodes)]) if nodes else np.empty(0)
+    backward = (children >= 0) & (children <= np.arange(nodes)[:, None])
+    if backward.any() or not np.array_equal(np.sort(children, axis=None), every_one):
+        raise InputError(
+            f"children make no tree of {nodes} nodes and {nodes + 1} leaves: each node but the first must be the "
+            "child of one node before it, and each leaf (as ~leaf) the child of one node."
+        )
+
+
+def _is_float(array: NDArray[Any]) -> bool:
+    return array.dtype in (np.float32, np.float64)
+
+
+def check_centres(centres: Centres, n_leaves: int) -> None:
+    """Raise if neighbour lists and centres do not match."""
+    points, neighbor_lists, gaps, beam = centres
+    if neighbor_lists is None:
+        return
+    if not 1 <= beam <= 2**20:
+        raise InputError(f"beam={beam}: must be between 1 and 2^20.", parameter="beam", value=beam)
+    if len(points) != n_leaves or len(neighbor_lists) != n_leaves or gaps is None or gaps.shape != neighbor_lists.shape:
+        raise InputError("centres, neighbor_lists and gaps must have a row for each leaf.")
+    if not ((neighbor_lists >= 0) & (neighbor_lists < len(points))).all():
+        raise InputError(f"neighbor_lists must hold indices of centres, 0 to {len(points) - 1}.")
+
 
 TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
 
@@ -70,7 +155,7 @@ def hash_at(seed: int, rows: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
 
 
 def smallest_hashes(seed: int, rows: NDArray[np.int64], size: int) -> NDArray[np.intp]:
-    """Return the places of the `size` rows with the smallest hash, ascending."""
+    """Return the indices of the `size` rows with the smallest hash, ascending."""
     if len(rows) <= size:
         return np.arange(len(rows))
     return np.sort(np.argpartition(hash_at(seed, rows), size - 1)[:size])
@@ -176,9 +261,9 @@ def _cut_place(p: Floats, weights: NDArray[np.float64], cut: str, uniform: float
     return low + uniform * (high - low)
 
 
-def _threshold(p: Floats, place: float) -> Any:
-    """Return the middle of the gap between projections at the wanted place; both sides get rows."""
-    below = p[p.astype(np.float64) <= place]
+def _threshold(p: Floats, position: float) -> Any:
+    """Return the middle of the gap between projections at the wanted position; both sides get rows."""
+    below = p[p.astype(np.float64) <= position]
     low = below.max() if below.size else p.min()
     if low == p.max():
         low = p[p < low].max()
@@ -238,7 +323,7 @@ def grow_tree(
             continue
         Xn, wn = X[rows], w[rows]
         best: tuple[float, Floats, Floats] | None = None
-        # Draws are numbered by splits, so a node that turns out to hold equal rows uses none up.
+        # Draws are numbered by splits, so a node of equal rows uses none.
         for draw in range(len(directions) * n_candidates, (len(directions) + 1) * n_candidates):
             v = _sharpened(_draw_direction(seed, draw, width, X.dtype), Xn, wn, sharpen)
             p = lanes_dot(Xn, v)
@@ -288,12 +373,12 @@ def route(X: Floats, tree: FlatTree) -> tuple[NDArray[np.int32], int]:
         return np.zeros(rows, np.int32), int((lanes_dot(X, np.zeros_like(X[:1])) != 0).sum())
     node = np.zeros(rows, np.int32)
     first = lanes_dot(X, directions[:1])
-    walking = np.arange(rows)
-    while walking.size:
-        at = node[walking]
-        left = lanes_dot(X[walking], directions[at]) <= thresholds[at]
-        node[walking] = children[at, np.where(left, 0, 1)]
-        walking = walking[node[walking] >= 0]
+    active = np.arange(rows)
+    while active.size:
+        at = node[active]
+        left = lanes_dot(X[active], directions[at]) <= thresholds[at]
+        node[active] = children[at, np.where(left, 0, 1)]
+        active = active[node[active] >= 0]
     return ~node, int((~np.isfinite(first)).sum())
 
 
@@ -302,44 +387,68 @@ def _squared_distance(X: Floats, centres: Floats, ids: NDArray[np.int32]) -> Flo
     return lanes_dot(off, off)
 
 
-def nearest(X: Floats, leaf: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the nearest centre of each row, found by a walk.
+def search(X: Floats, starts: NDArray[np.int32], centres: Centres, width: int) -> tuple[NDArray[np.int32], Floats]:
+    """Return the `width` nearest centres that each row finds, nearest first, and their squared distances.
 
-    A row starts at its leaf's own centre and tries the shortlist of the centre where it stands, in order (the first
-    is that centre itself); as soon as one is nearer it goes there and starts anew. It ends where none is nearer.
+    A row holds its nearest `width` of all centres tried so far, equally near ones by number; at first only its start.
+    Again and again it tries all centres on the list of the nearest one held whose list was not tried yet, and ends when
+    there is none. So the order in which a list is tried does not matter, nor whether a centre is tried twice. If fewer
+    are found, the last fills the rest.
     """
-    at = leaf.copy()
-    distance = _squared_distance(X, centres, at)
-    tried = np.ones(len(X), np.intp)
-    walking = np.arange(len(X) if shortlist.shape[1] > 1 else 0)
-    while walking.size:
-        candidate = shortlist[at[walking], tried[walking]]
-        found = _squared_distance(X[walking], centres, candidate)
-        nearer = found < distance[walking]
-        at[walking] = np.where(nearer, candidate, at[walking])
-        distance[walking] = np.where(nearer, found, distance[walking])
-        tried[walking] = np.where(nearer, 1, tried[walking] + 1)
-        walking = walking[tried[walking] < shortlist.shape[1]]
-    return at
+    assert centres.neighbor_lists is not None
+    rows = np.arange(len(X))
+    ids = np.full((len(X), width), EMPTY, np.int32)
+    squares = np.full(ids.shape, np.inf, X.dtype)
+    tried = np.zeros(ids.shape, bool)
+    first = _squared_distance(X, centres.points, starts)
+    ids[:, 0], squares[:, 0] = starts, np.where(np.isnan(first), np.inf, first)
+    while rows.size:
+        index = (~tried[rows] & (ids[rows] != EMPTY)).argmax(axis=1)
+        tried[rows, index] = True
+        candidates = centres.neighbor_lists[ids[rows, index]]
+        found = np.stack([_squared_distance(X[rows], centres.points, column) for column in candidates.T], axis=1)
+        every = np.concatenate([ids[rows], candidates], axis=1)
+        far = np.concatenate([squares[rows], np.where(np.isnan(found), np.inf, found)], axis=1)
+        was_tried = np.concatenate([tried[rows], np.zeros(candidates.shape, bool)], axis=1)
+        # Those held come before the same ones tried again, which are put behind all others.
+        order = np.lexsort((~was_tried, every, far), axis=1)
+        every, far, was_tried = (np.take_along_axis(part, order, axis=1) for part in (every, far, was_tried))
+        again = np.zeros(every.shape, bool)
+        again[:, 1:] = every[:, 1:] == every[:, :-1]
+        every[again], far[again], was_tried[again] = EMPTY, np.inf, False
+        order = np.argsort(again, axis=1, kind="stable")[:, :width]
+        ids[rows], squares[rows], tried[rows] = (
+            np.take_along_axis(part, order, axis=1) for part in (every, far, was_tried)
+        )
+        rows = rows[(~tried[rows] & (ids[rows] != EMPTY)).any(axis=1)]
+    last = (ids != EMPTY).sum(axis=1, keepdims=True) - 1
+    indices = np.minimum(np.arange(width), last)
+    return np.take_along_axis(ids, indices, axis=1), np.take_along_axis(squares, indices, axis=1)
 
 
 def nearest_few(
-    X: Floats, at: NDArray[np.int32], centres: Floats, shortlist: NDArray[np.int32], few: int
-) -> tuple[NDArray[np.int32], Floats]:
-    """Return the `few` nearest of the shortlist of each row's centre, nearest first, with squared distances.
+    X: Floats, leaf: NDArray[np.int32], centres: Centres, few: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Return the nearest centre of each row, then its `few` nearest and their squared distances.
 
-    Equal distances keep the order of the shortlist.
+    The nearest does not depend on `few`: if more are asked for than rows hold in their search, a second search begins
+    at the nearest.
     """
-    candidates = shortlist[at]
-    found = np.stack([_squared_distance(X, centres, column) for column in candidates.T], axis=1)
-    order = np.argsort(found, axis=1, kind="stable")[:, :few]
-    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(found, order, axis=1)
+    ids, squares = search(X, leaf, centres, centres.beam)
+    at = ids[:, 0]
+    if few > centres.beam:
+        ids, squares = search(X, at, centres, few)
+    return at, ids[:, :few], squares[:, :few]
 
 
 def _on_grid(values: NDArray[np.float64], magic: Any) -> NDArray[np.float64]:
     """Round to the grid of `magic`, which is 1.5 * 2**52 grid steps: the sum's last bit is one step."""
     rounded: NDArray[np.float64] = (values + magic) - magic
     return rounded
+
+
+ADDING = Lock()
+"""Held while NumPy adds to sums that other threads may add to as well."""
 
 
 def add_up(
@@ -351,7 +460,7 @@ def add_up(
     counts: NDArray[np.int64],
     totals: NDArray[np.float64],
 ) -> None:
-    """Add rows to the sums of their signature.
+    """Add rows to the sums of their signature; several threads may add to the same sums.
 
     `magic` (2, d + 2) holds the coarse and the fine grid of each column of `totals` (2, m, d + 2): the d offsets from
     the centre, the squared distance to the centre, the weight.
@@ -361,9 +470,10 @@ def add_up(
     terms = np.column_stack([off, lanes_dot(off, off), np.ones(len(X))])
     coarse = _on_grid(terms, magic[0])
     fine = _on_grid(terms - coarse, magic[1])
-    np.add.at(counts, ids, (w > 0).astype(np.int64))
-    np.add.at(totals[0], ids, w[:, None] * coarse)
-    np.add.at(totals[1], ids, w[:, None] * fine)
+    with ADDING:
+        np.add.at(counts, ids, (w > 0).astype(np.int64))
+        np.add.at(totals[0], ids, w[:, None] * coarse)
+        np.add.at(totals[1], ids, w[:, None] * fine)
 
 
 @too_large_is_infinite
@@ -373,22 +483,22 @@ def scan(
     tree: FlatTree,
     centres: Centres,
     sums: SumsOut | None,
-    found: FoundOut,
+    found: NearestOut,
 ) -> int:
-    """Route rows, walk each from its leaf to the nearest centre, add up, and write what is asked for; one pass.
+    """Route rows, search from the leaf of each for its nearest centre, and add up, in one pass.
 
-    Rows walk where centres have shortlists. OUT: `sums` (see `add_up`) and `found`. Returns how many rows are not
+    Rows search if centres have neighbour lists. OUT: `sums` (see `add_up`) and `found`. Returns how many rows are not
     finite.
     """
-    tree, centres, found = FlatTree(*tree), Centres(*centres), FoundOut(*found)
+    tree, centres, found = FlatTree(*tree), Centres(*centres), NearestOut(*found)
     check_tree(tree)
     check_centres(centres, len(tree.thresholds) + 1)
     ids, bad = route(X, tree)
-    if centres.shortlist is not None:
-        ids = nearest(X, ids, centres.points, centres.shortlist)
+    if centres.neighbor_lists is not None:
+        few = 1 if found.near_ids is None else found.near_ids.shape[1]
+        ids, near_ids, near_squared = nearest_few(X, ids, centres, few)
         if found.near_ids is not None and found.near_squared is not None:
-            few = found.near_ids.shape[1]
-            found.near_ids[:], found.near_squared[:] = nearest_few(X, ids, centres.points, centres.shortlist, few)
+            found.near_ids[:], found.near_squared[:] = near_ids, near_squared
     if found.ids is not None:
         found.ids[:] = ids
     if sums is not None:

@@ -1,10 +1,7 @@
 """Engines: a map over the blocks of a source, with results in block order."""
 
-from dc2.engines.answers import answered
-from dc2.engines.base import DEFAULT_BLOCK_BYTES, Engine, Progress
-from dc2.engines.choose import engine_for
-from dc2.engines.options import RunOptions, Verbose
-from dc2.engines.progress import progress_for
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES, Engine, Progress, progress_for
+from dc2.engines.map_rows import RunOptions, Verbose, engine_for
 from dc2.engines.threads import ThreadEngine
 
 __all__ = [
@@ -14,7 +11,6 @@ __all__ = [
     "RunOptions",
     "ThreadEngine",
     "Verbose",
-    "answered",
     "engine_for",
     "progress_for",
 ]

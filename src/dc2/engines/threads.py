@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
-import joblib
-
-from dc2.engines.base import DEFAULT_BLOCK_BYTES, Progress
-from dc2.engines.progress import reported
-from dc2.errors import ParameterError
-from dc2.parameters import MOST_THREADS, check_integer
-from dc2.sources.base import Block, Source
-
-__all__ = ["ThreadEngine", "usable_threads"]
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES, Closable, Progress, reported
+from dc2.io.source import Block, Source
+from dc2.parameters import check_integer, usable_threads
 
 R = TypeVar("R")
 
@@ -46,11 +40,13 @@ class ThreadEngine:
     Examples
     --------
     >>> import numpy as np
-    >>> from dc2.sources import as_source
+    >>> from dc2.io import as_source
     >>> engine = ThreadEngine(n_jobs=2, block_bytes=8)
     >>> list(engine.map(lambda block: float(block.X.sum()), as_source(np.ones((3, 1))), stage="compress"))
     [1.0, 1.0, 1.0]
     """
+
+    shares_memory: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -93,28 +89,8 @@ class ThreadEngine:
             yield from reported(results, self.progress, stage, source.n_rows)
         finally:
             for opened in (results, blocks):
-                close = getattr(opened, "close", None)
-                if close is not None:
-                    close()
-
-
-def usable_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for.
-
-    Examples
-    --------
-    >>> usable_threads(3)
-    3
-    >>> usable_threads(None) == usable_threads(-1) >= 1
-    True
-    """
-    if n_jobs == 0:
-        raise ParameterError("n_jobs is 0, but at least one thread must work; use None or -1 for all cores.")
-    cores: int = joblib.cpu_count()
-    if n_jobs is None:
-        return cores
-    check_integer("n_jobs", n_jobs, high=MOST_THREADS)
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+                if isinstance(opened, Closable):
+                    opened.close()
 
 
 def _block_budget(source: Source, block_bytes: int, result_bytes: int) -> int:

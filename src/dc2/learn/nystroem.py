@@ -10,23 +10,28 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from dc2.compress import Compressor
-from dc2.engines import DEFAULT_BLOCK_BYTES, Verbose
+from dc2.compress.compressor import Compressor
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
+from dc2.engines.map_rows import Verbose
 from dc2.errors import ParameterError
-from dc2.learn.row_features import RowFeatures
+from dc2.learn.features import RowFeatures
+from dc2.learn.kernel_functions import KernelAt, KernelShape
+from dc2.learn.kernel_solver import kernel_matrix
 from dc2.parameters import check_choice, check_integer, check_positive
-from dc2.random import RandomStateLike
+from dc2.random import RandomStateLike, tree_seed
 
-__all__ = ["SignatureNystroem"]
+RPF_GAMMA = 5.0
+"""Rows that share no tree have a kernel of 1 / 150 then: the kernel of a row to far centres must not vanish."""
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Signatures, and what turns their kernel to a row into features."""
+    """Signatures, and what turns their kernel to a row into features; the forest, if that of rpf is the kernel."""
 
     points: NDArray[Any]
     normalization: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
+    forest: KernelAt | None = None
 
 
 class SignatureNystroem(RowFeatures):
@@ -39,9 +44,11 @@ class SignatureNystroem(RowFeatures):
     Parameters
     ----------
     kernel : str or callable, default="rbf"
-        Name of a kernel of `sklearn.metrics.pairwise.pairwise_kernels`, or a function of two rows.
+        Name of a kernel of `sklearn.metrics.pairwise.pairwise_kernels`, or a function of two rows. "rpf" is the kernel
+        exp(gamma (s - 1)) of random projection forests grown on the signatures, with s the share of 200 trees in which
+        two rows share a leaf.
     gamma, coef0, degree : float or None, default=None
-        Parameters of the kernel; None is scikit-learn's default, for gamma 1 / n_features.
+        Parameters of the kernel; None is scikit-learn's default, for gamma 1 / n_features; for "rpf" gamma is 5.
     kernel_params : dict or None, default=None
         Other parameters, of a kernel that is a function.
     n_components : int, default=1000
@@ -135,7 +142,15 @@ class SignatureNystroem(RowFeatures):
         )  # fmt: skip
 
     def _learn(self, points: NDArray[Any], seeds: SeedSequence) -> Landmarks:
-        return Landmarks(points, *inverse_root(self._kernel(points, points)))
+        if not self._by_forest:
+            return Landmarks(points, *inverse_root(self._kernel(points, points)))
+        gamma = RPF_GAMMA if self.gamma is None else self.gamma
+        shape = KernelShape("rpf", 1.0 / gamma, tree_seed(seeds.spawn(1)[0]))
+        return Landmarks(points, *inverse_root(kernel_matrix(shape, points)), shape.at(points))
+
+    @property
+    def _by_forest(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "rpf"
 
     @property
     def components_(self) -> NDArray[Any]:
@@ -158,7 +173,9 @@ class SignatureNystroem(RowFeatures):
         return landmarks
 
     def _features(self, X: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._kernel(X, self.components_) @ self.normalization_, dtype=X.dtype)
+        forest = self._landmarks.forest
+        K = self._kernel(X, self.components_) if forest is None else forest(X.astype(np.float64, copy=False))
+        return np.asarray(K @ self.normalization_, dtype=X.dtype)
 
     @property
     def _width(self) -> int:
@@ -184,10 +201,12 @@ class SignatureNystroem(RowFeatures):
 
     def _check_kernel(self) -> None:
         if not callable(self.kernel):
-            check_choice("kernel", self.kernel, sorted(PAIRWISE_KERNEL_FUNCTIONS))
+            check_choice("kernel", self.kernel, sorted((*PAIRWISE_KERNEL_FUNCTIONS, "rpf")))
         elif (self.gamma, self.coef0, self.degree) != (None, None, None):
             raise ParameterError(
-                "gamma, coef0 and degree are for kernels by name; give the parameters of a function as kernel_params."
+                "kernel is a function: gamma, coef0 and degree are for named kernels. Use kernel_params.",
+                parameter="kernel_params",
+                problem="gamma, coef0 and degree are for named kernels.",
             )
         if self.gamma is not None:
             check_positive("gamma", self.gamma)
@@ -196,7 +215,7 @@ class SignatureNystroem(RowFeatures):
 def inverse_root(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return U / sqrt(L) and L of a kernel matrix U L U', without the eigenvalues that are rounding.
 
-    What is left out cannot be told from zero: its inverse root would only magnify rounding errors.
+    The other eigenvalues cannot be distinguished from zero: their inverse roots would only magnify rounding errors.
 
     Examples
     --------

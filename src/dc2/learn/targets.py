@@ -3,24 +3,116 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
 from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from dc2.compress import Compressor, Signatures
+from dc2.compress.compressor import Compressor
 from dc2.compress.divide import share_out
 from dc2.compress.populate import in_one_array
+from dc2.compress.signatures import Signatures
 from dc2.errors import InputError, ParameterError
-from dc2.learn.kinds import Kind
-from dc2.learn.rows import SelectedRows, check_length, weights_of
+from dc2.io.source import Source
+from dc2.learn.members import drawn_members, means_suffice, rows_at
+from dc2.learn.metadata_routing import SelectedRows, check_length, weights_of
 from dc2.random import seed_sequence
-from dc2.sources import Source
 
-__all__ = ["Lesson", "class_quotas", "teach"]
+PREDICTIONS = ("predict", "decision_function", "score_samples")
+"""The methods that answer for rows, of estimators that are neither clusterers nor transformers."""
+
+
+class Kind(StrEnum):
+    """Kinds of estimators, by what their signatures must carry and how rows get their answer."""
+
+    CLUSTERER = "clusterer"
+    CLASSIFIER = "classifier"
+    REGRESSOR = "regressor"
+    SEMI_SUPERVISED = "semi-supervised classifier"
+    TRANSFORMER = "transformer"
+    DETECTOR = "detector"
+
+
+def kind_of(estimator: Any) -> Kind:
+    """Return the kind of an estimator; raise if it cannot be fitted to signatures.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC, OneClassSVM
+    >>> kind_of(SVC()).value, kind_of(OneClassSVM()).value
+    ('classifier', 'detector')
+    """
+    _check_estimator(estimator)
+    name = type(estimator).__name__
+    if is_clusterer(estimator):
+        return Kind.CLUSTERER
+    if is_classifier(estimator):
+        _check_answers(estimator, name)
+        return Kind.SEMI_SUPERVISED if _is_semi_supervised(estimator) else Kind.CLASSIFIER
+    if is_regressor(estimator):
+        _check_answers(estimator, name)
+        return Kind.REGRESSOR
+    if has_transform(estimator):
+        return Kind.TRANSFORMER
+    _check_answers(estimator, name)
+    return Kind.DETECTOR
+
+
+def has_transform(estimator: Any) -> bool:
+    """Return whether rows can be transformed: by the estimator, or else through their signature."""
+    return hasattr(estimator, "transform") or (
+        get_tags(estimator).estimator_type is None and hasattr(estimator, "fit_transform")
+    )
+
+
+def _check_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        raise ParameterError(
+            f"estimator={estimator.__name__}: this is a class. Give an instance: {estimator.__name__}().",
+            parameter="estimator",
+            value=estimator,
+            problem="this is a class.",
+        )
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        missing = "fit" if not hasattr(estimator, "fit") else "get_params"
+        raise ParameterError(
+            f"estimator={estimator!r}: it has no {missing} method. Give a "
+            "scikit-learn estimator such as SVC(), KernelRidge() or SpectralClustering().",
+            parameter="estimator",
+            value=estimator,
+            problem=f"it has no {missing} method.",
+        )
+    if get_tags(estimator).input_tags.pairwise:
+        raise ParameterError(
+            f"estimator={estimator!r}: it expects a precomputed matrix, but signatures are points. Give it a kernel or "
+            "metric by name or as a function, or fit it on a kernel matrix of Compressor().fit(X).signatures_.points.",
+            parameter="estimator",
+            value=estimator,
+            problem="it expects a precomputed matrix, but signatures are points.",
+        )
+
+
+def _check_answers(estimator: Any, name: str) -> None:
+    if not any(hasattr(estimator, method) for method in PREDICTIONS):
+        raise ParameterError(
+            f"estimator={name}: it has none of {', '.join(PREDICTIONS)} or transform for new rows. "
+            "Use one that has, or set its parameters so that it has (such as LocalOutlierFactor(novelty=True)).",
+            parameter="estimator",
+            value=estimator,
+            problem="it has no method for new rows.",
+        )
+
+
+def _is_semi_supervised(estimator: Any) -> bool:
+    """Only these read -1 as "not labelled", also in a pipeline or a search; to all others it is an ordinary class."""
+    inner = [estimator, *estimator.get_params().values()]
+    bases = (base for part in inner for base in type(part).__mro__)
+    return any(base.__module__.startswith("sklearn.semi_supervised") for base in bases)
+
 
 UNLABELLED = -1
 
@@ -34,8 +126,19 @@ class Lesson:
     compressors: list[Compressor]
 
 
-def teach(kind: Kind, estimator: Any, compressor: Compressor, source: Source, y: Any, min_per_class: int) -> Lesson:
-    """Compress rows so that every signature has a target of the sort the estimator needs."""
+def teach(
+    kind: Kind,
+    estimator: Any,
+    compressor: Compressor,
+    source: Source,
+    y: Any,
+    min_per_class: int,
+    weighted: bool = True,
+) -> Lesson:
+    """Compress rows; give every signature a target of the kind that the estimator needs.
+
+    `weighted` says whether the estimator is given the weights of signatures.
+    """
     tags = get_tags(estimator)
     supervised = kind in (Kind.CLASSIFIER, Kind.REGRESSOR, Kind.SEMI_SUPERVISED) or (
         kind is Kind.TRANSFORMER and tags.target_tags.required
@@ -45,16 +148,22 @@ def teach(kind: Kind, estimator: Any, compressor: Compressor, source: Source, y:
         return Lesson(fitted.signatures_, None, [fitted])
     if y is None:
         raise InputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None: signatures get their "
-            "targets from it."
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None.",
+            parameter="y",
         )
-    y = np.asarray(y) if hasattr(y, "__dask_graph__") else y  # computed once
+    y = np.asarray(y)  # of Dask, computed once
     if kind is Kind.REGRESSOR or (
         kind is Kind.TRANSFORMER and type_of_target(y, input_name="y").startswith("continuous")
     ):
         targets = _numbers(y, tags.target_tags.multi_output)
         check_length(len(targets), source.n_rows)
+        if kind is Kind.REGRESSOR and not means_suffice(estimator):
+            return _member_targets(compressor, source, targets, weighted)
         return _mean_targets(compressor, source, targets)
+    if kind is Kind.CLASSIFIER and np.ndim(y) == 2 and np.shape(y)[1] > 1 and _takes_several_labels(tags):
+        labels = np.asarray(check_array(y, dtype=None, input_name="y"))
+        check_length(len(labels), source.n_rows)
+        return _member_targets(compressor, source, labels, weighted)
     labels = _labels(y, type(estimator).__name__)
     check_length(len(labels), source.n_rows)
     return _within_classes(compressor, source, labels, min_per_class, kind is Kind.SEMI_SUPERVISED)
@@ -78,22 +187,41 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Le
     return Lesson(Signatures(points, rows[taught], spread), target, [compressor])
 
 
+def _member_targets(compressor: Compressor, source: Source, y: NDArray[Any], weighted: bool) -> Lesson:
+    """Compress all rows, and draw rows with their own targets from the signatures: these keep the spread of targets."""
+    compressor.fit(source)
+    ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
+    check_length(len(y), len(ids))
+    weights = weights_of(source, compressor.block_bytes)
+    rng = np.random.default_rng(seed_sequence(compressor.random_state).spawn(1)[0])
+    indices, represented = drawn_members(ids, weights, len(compressor.signatures_), weighted, rng)
+    rows, scaling = rows_at(source, indices), compressor.router_.scaling
+    points = rows if scaling is None else scaling.apply(rows)
+    spread = compressor.signatures_.spread[ids[indices]]
+    return Lesson(Signatures(points, represented, spread), y[indices], [compressor])
+
+
+def _takes_several_labels(tags: Any) -> bool:
+    return bool(tags.target_tags.multi_output or (tags.classifier_tags and tags.classifier_tags.multi_label))
+
+
 def _within_classes(
     compressor: Compressor, source: Source, y: NDArray[Any], min_per_class: int, semi_supervised: bool
 ) -> Lesson:
     """Compress each class separately, so that every signature belongs to one class."""
     if compressor.scale is not None:
         raise ParameterError(
-            f"scale={compressor.scale!r} would scale each class by itself, because classes are compressed apart. "
-            "Scale before: make_pipeline(StandardScaler(), DC2(...))."
+            f"scale={compressor.scale!r}: classes are compressed separately, so each would have its own scaling. "
+            "Use make_pipeline(StandardScaler(), DC2(...)).",
+            parameter="scale",
+            value=compressor.scale,
+            problem="classes are compressed separately, so each would have its own scaling.",
         )
     weights = weights_of(source, compressor.block_bytes)
     classes, codes, rows = _present_classes(y, weights)
     labelled = classes != UNLABELLED if semi_supervised else np.ones(len(classes), bool)
     if not labelled.any():
-        raise InputError(
-            f"all {len(y)} rows are unlabelled (y is {UNLABELLED}), so there is nothing to spread; label at least one."
-        )
+        raise InputError(f"y: all {len(y)} rows are unlabelled ({UNLABELLED}). Label at least one.", parameter="y")
     quotas: list[Any] = [None] * len(classes)  # leaf_size says how many where no number is given
     if compressor.n_signatures is not None:
         quotas = _quotas(compressor.n_signatures, rows, labelled, min_per_class)
@@ -122,12 +250,15 @@ def _present_classes(
 def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.bool_], min_per_class: int) -> list[Any]:
     """Return the signatures of each class.
 
-    Labelled rows may take half of the signatures where they are few: each is then kept as it is, for the labels that
+    Labelled rows may take half of the signatures if they are few: each is then its own signature, for the labels that
     all others get come from them.
     """
     if n_signatures < len(rows):
         raise ParameterError(
-            f"n_signatures={n_signatures} cannot stand for {len(rows)} classes: use at least one each, better many."
+            f"n_signatures={n_signatures}: too few for {len(rows)} classes. Use at least one each, better many.",
+            parameter="n_signatures",
+            value=len(rows),
+            problem=f"too few for {len(rows)} classes.",
         )
     for_labelled = n_signatures
     if not labelled.all():
@@ -140,7 +271,7 @@ def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.b
 
 
 def class_quotas(total: int, rows: NDArray[np.float64], at_least: int) -> list[int]:
-    """Share signatures out in proportion to rows, with a minimum for each class that the total allows.
+    """Allocate signatures in proportion to rows, with a minimum for each class that the total allows.
 
     Examples
     --------
@@ -176,7 +307,8 @@ def _labels(y: Any, name: str) -> NDArray[Any]:
     check_classification_targets(y)
     if type_of_target(y, input_name="y").startswith("multi") and np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise InputError(
-            f"y has shape {np.shape(y)}, but rows are compressed within each class, of which a row must have one. Fit "
-            f"one model per column: MultiOutputClassifier(DC2({name}(...)))."
+            f"y has shape {np.shape(y)}, but rows are compressed within their class, so each needs exactly one. Fit "
+            f"one model per column: MultiOutputClassifier(DC2({name}(...))).",
+            parameter="y",
         )
     return np.asarray(column_or_1d(y, warn=True))

@@ -1,18 +1,56 @@
-"""Charts as SVG: points and lines over two axes."""
+"""Where a chart draws its points, lines, ticks and marks; and pictures as PNG files."""
 
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dc2.report.html import Html, tag
-from dc2.report.numbers import number
+from dc2.report.page import number
 
-__all__ = ["Mark", "Series", "chart"]
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# Bits, colour type, and the only ways of compression, filtering and order.
+_PALETTE_OF_BYTES = bytes([8, 3, 0, 0, 0])
+
+
+def png_of_levels(levels: NDArray[np.uint8], palette: Sequence[tuple[int, int, int]]) -> bytes:
+    """Return a PNG file.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (height, width), uint8
+        Places in the palette.
+    palette : sequence of (red, green, blue)
+        At most 256 colours.
+
+    Examples
+    --------
+    >>> png_of_levels(np.zeros((2, 3), np.uint8), [(255, 255, 255)])[1:4]
+    b'PNG'
+    """
+    height, width = levels.shape
+    rows = np.zeros((height, width + 1), np.uint8)  # each row begins with the number of its filter: 0 is none
+    rows[:, 1:] = levels
+    return b"".join(
+        [
+            _SIGNATURE,
+            _chunk(b"IHDR", struct.pack(">II", width, height) + _PALETTE_OF_BYTES),
+            _chunk(b"PLTE", bytes(part for colour in palette for part in colour)),
+            _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)),
+            _chunk(b"IEND", b""),
+        ]
+    )
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
 
 WIDTH, HEIGHT = 520.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 72.0, 14.0, 24.0, 52.0
@@ -83,6 +121,37 @@ class _Axis:
         return [step * i for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
+@dataclass(frozen=True)
+class Chart:
+    """A chart as the template draws it: places in the drawing and texts.
+
+    Attributes
+    ----------
+    alt : str
+        What the chart shows, for those who cannot see it.
+    x_title, y_title : str
+    x_ticks, y_ticks : list of (place, text)
+    marks : list of dict
+        Upright lines.
+    series : list of dict
+        Points with their tips, and the line through them.
+    """
+
+    alt: str
+    x_title: str
+    y_title: str
+    x_ticks: list[tuple[str, str]]
+    y_ticks: list[tuple[str, str]]
+    marks: list[dict[str, str]]
+    series: list[dict[str, Any]]
+    width: float = WIDTH
+    height: float = HEIGHT
+    left: float = LEFT
+    right: float = WIDTH - RIGHT
+    top: float = TOP
+    base: float = HEIGHT - BOTTOM
+
+
 def chart(
     series: Sequence[Series],
     *,
@@ -93,7 +162,7 @@ def chart(
     y_log: bool = False,
     whole_x: bool = False,
     marks: Sequence[Mark] = (),
-) -> Html:
+) -> Chart:
     """Return a chart of points, joined or not; those that are not finite, or not above 0 on a log axis, are left out.
 
     Parameters
@@ -112,7 +181,7 @@ def chart(
     Examples
     --------
     >>> drawn = chart([Series([1, 2], [3, 4], "a")], alt="Rises.", x_title="x", y_title="y")
-    >>> drawn.count("<circle")
+    >>> len(drawn.series[0]["points"])
     2
     """
     kept = [_drawable(one, x_log, y_log) for one in series]
@@ -120,14 +189,15 @@ def chart(
     all_y = [y for points in kept for _, y in points] or [1.0]
     at_x = _Axis.over(all_x, x_log, LEFT, WIDTH - RIGHT)
     at_y = _Axis.over(all_y, y_log, HEIGHT - BOTTOM, TOP)
-    drawing = [
-        *_x_axis(at_x, x_title, whole_x),
-        *_y_axis(at_y, y_title),
-        *(part for mark in marks for part in _mark(at_x, mark)),
-        *(_points(one, points, at_x, at_y) for one, points in zip(series, kept, strict=True)),
-    ]
-    drawn = tag("svg", *drawing, viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=alt, class_="chart")
-    return tag("div", drawn, _legend(series) if len(series) > 1 else None)
+    return Chart(
+        alt,
+        x_title,
+        y_title,
+        [(f"{at_x(tick):.1f}", number(tick)) for tick in at_x.ticks(whole_x)],
+        [(f"{at_y(tick):.1f}", number(tick)) for tick in at_y.ticks()],
+        [_placed_mark(at_x(mark.x), mark.label) for mark in marks],
+        [_placed_series(one, points, at_x, at_y) for one, points in zip(series, kept, strict=True)],
+    )
 
 
 def _drawable(series: Series, x_log: bool, y_log: bool) -> list[tuple[float, float]]:
@@ -139,68 +209,21 @@ def _drawable(series: Series, x_log: bool, y_log: bool) -> list[tuple[float, flo
     ]
 
 
-def _points(series: Series, points: list[tuple[float, float]], at_x: _Axis, at_y: _Axis) -> Html:
-    places = [f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in points]
-    line = tag("polyline", points=" ".join(places), style=f"stroke:{series.colour}") if series.line else None
-    dots = [
-        tag(
-            "circle",
-            cx=f"{at_x(x):.1f}",
-            cy=f"{at_y(y):.1f}",
-            r="4.5",
-            style=f"fill:{series.colour}",
-            data_tip=f"{series.label}: {number(x)}, {number(y)}",
-        )
-        for x, y in points
-    ]
-    return tag("g", line, *dots)
+def _placed_series(series: Series, points: list[tuple[float, float]], at_x: _Axis, at_y: _Axis) -> dict[str, Any]:
+    places = [(f"{at_x(x):.1f}", f"{at_y(y):.1f}") for x, y in points]
+    tips = [f"{series.label}: {number(x)}, {number(y)}" for x, y in points]
+    return {
+        "label": series.label,
+        "colour": series.colour,
+        "line": " ".join(map(",".join, places)) if series.line else "",
+        "points": [(*place, tip) for place, tip in zip(places, tips, strict=True)],
+    }
 
 
-def _x_axis(at: _Axis, title: str, whole: bool) -> list[Html]:
-    base = HEIGHT - BOTTOM
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    return [
-        tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=base, y2=base, class_="axis"),
-        *(
-            tag("text", number(tick), x=f"{at(tick):.1f}", y=base + 18, text_anchor="middle")
-            for tick in at.ticks(whole)
-        ),
-        tag("text", title, x=middle, y=HEIGHT - 8, text_anchor="middle", class_="title"),
-    ]
-
-
-def _y_axis(at: _Axis, title: str) -> list[Html]:
-    parts = []
-    for tick in at.ticks():
-        y = f"{at(tick):.1f}"
-        parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid"))
-        parts.append(tag("text", number(tick), x=LEFT - 8, y=y, dy="0.35em", text_anchor="end"))
-    parts.append(tag("text", title, x=4, y=14, class_="title"))
-    return parts
-
-
-def _mark(at: _Axis, mark: Mark) -> list[Html]:
-    x = at(mark.x)
+def _placed_mark(x: float, label: str) -> dict[str, str]:
     on_the_left = x > (LEFT + WIDTH - RIGHT) / 2
-    return [
-        tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=TOP, y2=HEIGHT - BOTTOM, class_="mark"),
-        tag(
-            "text",
-            mark.label,
-            x=f"{x + (-8 if on_the_left else 8):.1f}",
-            y=TOP + 12,
-            text_anchor="end" if on_the_left else "start",
-            class_="mark",
-        ),
-    ]
-
-
-def _legend(series: Sequence[Series]) -> Html:
-    entries = [
-        tag("span", tag("i", class_="dot", style=f"background:{one.colour}"), one.label, class_="swatch")
-        for one in series
-    ]
-    return tag("div", *entries, class_="legend")
+    text_at = x + (-8 if on_the_left else 8)
+    return {"at": f"{x:.1f}", "text_at": f"{text_at:.1f}", "anchor": "end" if on_the_left else "start", "label": label}
 
 
 def _round_step(rough: float) -> float:

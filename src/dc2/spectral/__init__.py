@@ -1,13 +1,17 @@
-"""Spectral clustering: normalized affinity, its leading eigenvectors, and two ways to assign clusters."""
+"""Spectral clustering: dense similarities, their leading eigenvectors, and the assignment of clusters."""
 
-from dc2.spectral.affinity import normalized_affinity
-from dc2.spectral.eigenvectors import top_eigenvectors
-from dc2.spectral.kmeans_assign import assign_kmeans
-from dc2.spectral.ncut import assign_ncut
-from dc2.spectral.spectral import Assign, SpectralResult, spectral_clustering
+from dc2.spectral.assignment import assign_kmeans, assign_ncut
+from dc2.spectral.clustering import Assign, SpectralResult, spectral_clustering
+from dc2.spectral.eigenvectors import normalized_affinity, top_eigenvectors
+from dc2.spectral.gaussian import Gaussian, GaussianKernel
+from dc2.spectral.rpf import RPF, RPFKernel
 
 __all__ = [
     "Assign",
+    "Gaussian",
+    "GaussianKernel",
+    "RPF",
+    "RPFKernel",
     "SpectralResult",
     "assign_kmeans",
     "assign_ncut",

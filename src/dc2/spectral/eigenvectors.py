@@ -1,11 +1,202 @@
 """The leading eigenvectors of a normalized affinity, in float64, checked before they are believed."""
 
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import LinAlgError, eigh
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
-from dc2.spectral.affinity import NEGLIGIBLE, FloatArray
+from dc2.errors import InputError
 
-__all__ = ["eigengap", "rounding", "top_eigenvectors", "unit_rows", "whole_eigenspace"]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Labels: TypeAlias = npt.NDArray[np.intp]
+
+# What rounding (about 1e-15 per entry) can never be distinguished from: eigenvalues closer than this are one
+# eigenvalue, similarities smaller than this are none, rows of the similarity closer than this are one point.
+NEGLIGIBLE = 1e-12
+
+
+def normalized_affinity(similarity: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the similarity divided by the degrees of both ends.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (n, n)
+        Symmetric and not negative; no row is all zeros.
+    weights : ndarray of shape (n,)
+        How many points each row stands for.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        ``sqrt(w_i w_j) K_ij / sqrt(d_i d_j)`` with the degree ``d_i = sum_j w_j K_ij``. Its eigenvalues lie
+        in [-1, 1], the largest is 1, and zeros apart they are those of the affinity in which row i is really
+        repeated ``w_i`` times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normalized_affinity(np.array([[1.0, 0.5], [0.5, 1.0]]), np.ones(2)).round(3)
+    array([[0.667, 0.333],
+           [0.333, 0.667]])
+    """
+    scale = np.sqrt(weights / (similarity @ weights))
+    affinity: FloatArray = similarity * scale
+    affinity *= scale[:, np.newaxis]
+    return affinity
+
+
+def check_similarity(similarity: npt.ArrayLike) -> FloatArray:
+    """Return a similarity as float64 with rounding below zero removed, or say what is wrong with it."""
+    matrix = np.asarray(similarity, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"The similarity has shape {matrix.shape}, but it must be square: a row and a column per point."
+        )
+    if not np.isfinite(matrix).all():
+        raise InputError(
+            f"The similarity holds {np.count_nonzero(~np.isfinite(matrix))} values that are NaN or infinite; "
+            "look for missing values in the points or a kernel that overflows."
+        )
+    largest = np.abs(matrix).max(initial=0.0)
+    if (matrix < -NEGLIGIBLE * largest).any():
+        raise InputError(
+            f"The smallest similarity is {matrix.min():.3g}, but none may be negative; "
+            "use a kernel such as exp(-distance) that has no negative values."
+        )
+    asymmetry = np.abs(matrix - matrix.T).max(initial=0.0)
+    if asymmetry > 1e-8 * largest:
+        raise InputError(
+            f"The similarity is not symmetric: two opposite entries differ by {asymmetry:.3g}; "
+            "pass (K + K.T) / 2 if that is what you mean."
+        )
+    matrix = np.maximum(matrix, 0.0)
+    isolated = np.flatnonzero(~matrix.any(axis=1))
+    if isolated.size:
+        raise InputError(
+            f"Row {isolated[0]} of the similarity is all zeros ({isolated.size} such rows), so its point has "
+            "no place in the graph; give every point a similarity to itself, such as 1."
+        )
+    return matrix
+
+
+def check_weights(weights: npt.ArrayLike | None, n_points: int) -> FloatArray:
+    """Return one positive weight per point (all 1 for None), or say what is wrong with them."""
+    if weights is None:
+        return np.ones(n_points)
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_points,):
+        raise InputError(f"The weights have shape {checked.shape}, but there are {n_points} points to weigh.")
+    if not (np.isfinite(checked).all() and (checked > 0).all()):
+        raise InputError(
+            f"The weights lie between {checked.min():.3g} and {checked.max():.3g}, but each must be positive "
+            "and finite; drop the points that weigh nothing."
+        )
+    return checked
+
+
+@dataclass(frozen=True)
+class DistinctPoints:
+    """The distinct points among all.
+
+    Attributes
+    ----------
+    similarity : ndarray of shape (m, m)
+        Of the distinct points, in order of first appearance.
+    weights : ndarray of shape (m,)
+        The weights of equal points added up.
+    of_point : ndarray of shape (n,)
+        Which distinct point each point is.
+    """
+
+    similarity: FloatArray
+    weights: FloatArray
+    of_point: Labels
+
+
+def distinct_points(similarity: FloatArray, weights: FloatArray) -> DistinctPoints:
+    """Merge points whose rows of the similarity agree to rounding; np.unique would find exactly equal rows only.
+
+    Rows are sorted by a sum over each with fixed random factors, which brings equal ones together; neighbours
+    whose sums agree are then compared entry by entry. So it costs little beside the eigenproblem.
+    """
+    n = len(similarity)
+    same = NEGLIGIBLE * similarity.max()
+    sums = similarity @ np.random.default_rng(0).random(n)
+    order = np.argsort(sums, kind="stable")
+    starts_new = np.ones(n, dtype=bool)
+    for position in np.flatnonzero(np.diff(sums[order]) <= same * n) + 1:
+        here, before = order[position], order[position - 1]
+        starts_new[position] = np.abs(similarity[here] - similarity[before]).max() > same
+    run = np.empty(n, dtype=np.intp)
+    run[order] = np.cumsum(starts_new) - 1
+    of_point = numbered_by_appearance(run)
+    first = np.unique(of_point, return_index=True)[1]
+    summed = np.bincount(of_point, weights).astype(np.float64)
+    return DistinctPoints(similarity[np.ix_(first, first)], summed, of_point)
+
+
+def numbered_by_appearance(labels: Labels) -> Labels:
+    """Return the same partition with labels 0, 1, ... in the order in which they first appear."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[codes]
+
+
+def components(similarity: FloatArray) -> Labels:
+    """Return the connected component of each point once negligible similarities are dropped.
+
+    A similarity is negligible beside the largest ones of its two ends, so neither the scale of the kernel nor
+    repeated points matter.
+    """
+    strength = np.sqrt(similarity.max(axis=1))
+    kept = similarity > NEGLIGIBLE * strength * strength[:, np.newaxis]
+    _, labels = connected_components(csr_array(kept), directed=False)
+    return labels.astype(np.intp)
+
+
+def keep_heaviest(labels: Labels, weights: FloatArray, k: int) -> Labels:
+    """Return k clusters: the k - 1 heaviest as they are, and all others together as the last.
+
+    Nothing says which of the others belong together. Most often they are isolated nodes, and then only the lightest of
+    the true clusters suffers.
+    """
+    heaviest_first = np.argsort(-np.bincount(labels, weights), kind="stable")
+    rank = np.empty_like(heaviest_first)
+    rank[heaviest_first] = np.arange(len(rank))
+    return np.minimum(rank, k - 1)[labels]
+
+
+def split_to_k(labels: Labels, similarity: FloatArray, weights: FloatArray, k: int) -> Labels:
+    """Split clusters, the heaviest first, until there are k or until each holds one distinct point only.
+
+    Points are distinct if their rows of the similarity are.
+    """
+    labels = np.unique(labels, return_inverse=True)[1]
+    while (count := int(labels.max()) + 1) < k:
+        for cluster in np.argsort(-np.bincount(labels, weights), kind="stable"):
+            members = np.flatnonzero(labels == cluster)
+            far_side = _far_side(similarity[members])
+            if far_side.any():
+                labels[members[far_side]] = count
+                break
+        else:
+            break
+    return labels
+
+
+def _far_side(rows: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mark the rows that are nearer to the one farthest from the first than to the first; none if all are the same."""
+    from_first = np.abs(rows - rows[0]).max(axis=1)
+    farthest = int((from_first >= from_first.max() * (1 - 1e-9)).argmax())
+    from_farthest = np.abs(rows - rows[farthest]).max(axis=1)
+    far: npt.NDArray[np.bool_] = from_first - from_farthest > NEGLIGIBLE * rows.max()
+    return far
+
 
 _TRUSTED_ERROR = 1e-12  # LAPACK's own error on these matrices is near 1e-15
 _NOISE_ROW = 1e-13  # a row of eigenvectors shorter than this is rounding, and has no direction

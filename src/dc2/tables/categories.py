@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dc2.tables.kinds import Category
-from dc2.tables.parts import CategoryPart
-
-__all__ = ["beside_numbers", "by_correspondence"]
+from dc2.tables.column_transforms import CategoryTransform
+from dc2.tables.column_types import Category
 
 MOST_COMPONENTS = 8
 MOST_COLUMNS = 32
@@ -19,13 +17,16 @@ LEVELS_NAMED = 2
 LETTERS_NAMED = 24
 
 
-def beside_numbers(categories: Sequence[Category], weight: float) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
+def beside_numbers(
+    categories: Sequence[Category], weight: float, *, all_own: bool = False
+) -> tuple[tuple[CategoryTransform, ...], tuple[str, ...]]:
     """Return categories that together move a row by about `weight`, less than the spacing of rows in the numbers.
 
     A category puts gaps between rows, which a graph of neighbours would take for clusters. A few levels get a column
-    each; categories with too many levels are reduced to the leading components of their correspondence analysis.
+    each; categories with too many levels are reduced to the leading components of their correspondence analysis, unless
+    `all_own`.
     """
-    own = _with_own_columns(categories)
+    own = list(categories) if all_own else _with_own_columns(categories)
     shared = [one for one in categories if one not in own]
     own_names = [f"{one.name}={level}" for one in own for level in _named_lines(one)]
     components, component_names = by_correspondence(categories, shared) if shared else ((), ())
@@ -35,7 +36,7 @@ def beside_numbers(categories: Sequence[Category], weight: float) -> tuple[tuple
     step = weight / np.sqrt(2.0 * max(1, len(categories)))
     width, first = len(own_names) + len(component_names), 0
     remaining = iter(components)
-    parts: list[CategoryPart] = []
+    parts: list[CategoryTransform] = []
     for one in categories:
         places = np.zeros((len(one.levels) + 2, width))
         if one in own:
@@ -44,17 +45,17 @@ def beside_numbers(categories: Sequence[Category], weight: float) -> tuple[tuple
             first += len(lines)
         else:
             places[:, len(own_names) :] = next(remaining).places
-        parts.append(CategoryPart(one.name, one.reading, one.levels, places))
+        parts.append(CategoryTransform(one.name, one.reading, one.levels, places))
     return tuple(parts), (*own_names, *component_names)
 
 
 def by_correspondence(
     categories: Sequence[Category], wanted: Sequence[Category] | None = None
-) -> tuple[tuple[CategoryPart, ...], tuple[str, ...]]:
+) -> tuple[tuple[CategoryTransform, ...], tuple[str, ...]]:
     """Return the leading components of the multiple correspondence analysis of categories.
 
     Components that tell more than a single category would are kept, at least two and at most eight. The place of a
-    row is the sum of the places of its levels; an unseen level lies in the middle.
+    row is the sum of the places of its levels; an unseen level is in the middle.
 
     Parameters
     ----------
@@ -84,12 +85,12 @@ def by_correspondence(
             continue
         own = places[start : start + len(part_share)]
         own = np.where(part_share[:, None] > 0, own - part_share @ own, 0.0)
-        parts.append(CategoryPart(one.name, one.reading, one.levels, own))
+        parts.append(CategoryTransform(one.name, one.reading, one.levels, own))
         counts.append(part_share)
     return tuple(parts), _component_names(parts, counts)
 
 
-def _component_names(parts: Sequence[CategoryPart], shares: Sequence[NDArray[np.float64]]) -> tuple[str, ...]:
+def _component_names(parts: Sequence[CategoryTransform], shares: Sequence[NDArray[np.float64]]) -> tuple[str, ...]:
     """Name components by their columns, and by the levels that make most of either end."""
     levels = [
         _short(level if len(parts) == 1 else f"{part.name}={level}")
@@ -131,7 +132,7 @@ def _pairs(lines: NDArray[np.int64], width: int) -> NDArray[np.float64]:
     return shown.T @ shown  # whole numbers: exact in any order
 
 
-def _size(categories: Sequence[Category], parts: Sequence[CategoryPart]) -> float:
+def _size(categories: Sequence[Category], parts: Sequence[CategoryTransform]) -> float:
     """Return the root mean squared distance of rows from their middle."""
     rows = np.zeros((len(categories[0].codes), parts[0].places.shape[1]))
     for one, part in zip(categories, parts, strict=True):
@@ -139,8 +140,8 @@ def _size(categories: Sequence[Category], parts: Sequence[CategoryPart]) -> floa
     return float(np.sqrt((rows**2).sum(axis=1).mean()))
 
 
-def _times(parts: Sequence[CategoryPart], factor: float) -> tuple[CategoryPart, ...]:
-    return tuple(CategoryPart(p.name, p.reading, p.levels, p.places * factor) for p in parts)
+def _times(parts: Sequence[CategoryTransform], factor: float) -> tuple[CategoryTransform, ...]:
+    return tuple(CategoryTransform(p.name, p.reading, p.levels, p.places * factor) for p in parts)
 
 
 def _is_named(one: Category) -> NDArray[np.bool_]:

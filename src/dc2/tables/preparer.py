@@ -2,43 +2,226 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.engines import Engine, RunOptions, answered, engine_for
-from dc2.errors import InputError, InputTypeError, ParameterError
-from dc2.estimators.columns import Columns, KnowsItsColumns
-from dc2.estimators.containers import SourceTransformer, in_container
-from dc2.model_file import SaveMixin, saved_model
-from dc2.sources.base import Block
-from dc2.sources.checks import listed
-from dc2.sources.frame_rows import TableRows
-from dc2.sources.tables import TableSource, as_table
+from dc2.engines.engine import Engine
+from dc2.engines.map_rows import RunOptions, engine_for, mapped_rows
+from dc2.errors import InputError, InputTypeError, ParameterError, PreparationNote
+from dc2.io.columns import Columns, KnowsItsColumns
+from dc2.io.containers import SourceTransformer, in_container
+from dc2.io.frame_columns import ConvertedRows, TableRows
+from dc2.io.frames import Frame
+from dc2.io.model_file import SaveMixin, saved_model
+from dc2.io.resolve import TableSource, as_table
+from dc2.io.source import Block, listed
+from dc2.tables.column_transforms import NumberTransform, TableTransforms, on_steps
+from dc2.tables.column_types import sample_table
 from dc2.tables.decide import decide
-from dc2.tables.parts import TableParts
-from dc2.tables.prepared import PreparedSource
-from dc2.tables.sample import sample_table
-from dc2.tables.units import in_units, levels_of_columns, names_in_units
-from dc2.tables.unseen import CountsUnseen
 
-__all__ = ["TablePreparer", "fitted_preparer"]
+SECONDS_OF_A_YEAR = 365.2425 * 86_400
+
+
+def in_units(parts: TableTransforms, rows: NDArray[Any], means: bool = True) -> NDArray[np.float64]:
+    """Return prepared rows, or means of them, in the units of the table.
+
+    Numbers become what they were, and points in time become years; the column of a level becomes the share of rows
+    with that level. Cycles, and components that several categories share, stay as they are; components of texts are
+    put back to the scale at which a text has length 1.
+
+    Parameters
+    ----------
+    parts : TableTransforms
+        How the columns were prepared.
+    rows : ndarray of shape (n_rows, n_out)
+    means : bool, default=True
+        Whether rows may be means; if not, values spread within steps are put back on them.
+    """
+    values = rows.astype(np.float64)
+    for place, number in enumerate(parts.numbers):
+        values[:, place] = _unscaled(number, values[:, place])
+        if not means:
+            values[:, place] = on_steps(values[:, place], number.step, number.fill)
+    shares = _steps(parts)
+    start = len(parts.numbers) + 2 * len(parts.cycles)
+    values[:, start : start + len(shares)] /= shares
+    start += len(shares)
+    for text in parts.texts:
+        values[:, start : start + text.width] /= text.factor
+        start += text.width
+    for vector in parts.vectors:
+        values[:, start : start + vector.width] /= vector.factor
+        start += vector.width
+    return values
+
+
+def names_in_units(parts: TableTransforms) -> tuple[str, ...]:
+    """Return the names of the columns of `in_units`."""
+    years = [f"{part.name} (year)" if part.reading == "time" else part.name for part in parts.numbers]
+    return (*years, *parts.names_out[len(years) :])
+
+
+def levels_of_columns(parts: TableTransforms) -> dict[int, str]:
+    """Return the places of the columns that hold the share of rows with a level, and the table's column of each."""
+    start = len(parts.numbers) + 2 * len(parts.cycles)
+    return {
+        start + column: part.name
+        for part in parts.categories
+        for column in range(part.places.shape[1])
+        if np.count_nonzero(part.places[:, column]) == 1 and not _is_shared(parts, column)
+    }
+
+
+def _unscaled(part: NumberTransform, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    if part.knots is None or part.heights is None:
+        values = scaled / part.factor + part.shift
+    else:
+        values = np.interp(scaled, part.heights, part.knots)
+    return 1970 + values / SECONDS_OF_A_YEAR if part.reading == "time" else values
+
+
+def _steps(parts: TableTransforms) -> NDArray[np.float64]:
+    """Return how far having a level moves a row, for each column of categories; 1 if levels share columns."""
+    steps = np.ones(len(parts.category_names))
+    for part in parts.categories:
+        for column in range(part.places.shape[1]):
+            there = part.places[:, column][part.places[:, column] != 0]
+            if len(there) == 1 and not _is_shared(parts, column):
+                steps[column] = there[0]
+    return steps
+
+
+def _is_shared(parts: TableTransforms, column: int) -> bool:
+    return sum(int(np.count_nonzero(part.places[:, column])) for part in parts.categories) > 1
+
+
+class PreparedSource:
+    """Rows of a table, prepared.
+
+    Parameters
+    ----------
+    table : TableSource
+        The rows as they are.
+    parts : TableTransforms
+        Turns them into numbers.
+    """
+
+    def __init__(self, table: TableSource, parts: TableTransforms) -> None:
+        self._table = table
+        self._parts = parts
+        self.feature_names: tuple[str, ...] | None = parts.names_out
+        self.n_features: int = len(parts.names_out)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)
+        self.in_memory: bool = table.in_memory
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None if it is not known without a pass."""
+        return self._table.n_rows
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass."""
+        for block in self._table.blocks(block_bytes):
+            assert isinstance(block.rows, TableRows)
+            yield replace(block, rows=PreparedRows(block.rows.frame, self._parts, block.start))
+
+
+class PreparedRows(ConvertedRows):
+    """Rows of a frame, prepared on demand.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+    parts : TableTransforms
+    start : int
+        Number of the first row in the table.
+
+    Attributes
+    ----------
+    unseen : Counter
+        How many rows have a level unseen in fit, by column; complete once all rows have been asked for.
+    """
+
+    def __init__(self, frame: Frame, parts: TableTransforms, start: int) -> None:
+        super().__init__(frame)
+        self._parts, self._start = parts, start
+        self.unseen: Counter[str] = Counter()
+
+    def _converted(self, frame: Frame) -> NDArray[Any]:
+        return self._parts.apply(frame, self._start, self.unseen)
+
+    def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows at some places."""
+        if self._frame is None or 4 * len(places) > self._n_rows:
+            chosen: NDArray[Any] = self.matrix()[places]
+            return chosen
+        return self._parts.apply(self._frame[places.tolist(), :], self._start)
+
+
+Answer = TypeVar("Answer")
+
+
+class CountsUnseen(Generic[Answer]):
+    """Gives the answers of another callable for blocks of rows, and counts rows with levels unseen in fit.
+
+    Parameters
+    ----------
+    answer : callable
+        Called with each block; it reads all of its rows.
+    """
+
+    def __init__(self, answer: Callable[[Block], Answer]) -> None:
+        self._answer = answer
+        self._counts: list[Counter[str]] = []  # one per block; any thread may append to a list
+
+    def __call__(self, block: Block) -> Answer:
+        """Return the answer for a block."""
+        answer = self._answer(block)
+        if isinstance(block.rows, PreparedRows) and block.rows.unseen:
+            self._counts.append(block.rows.unseen)
+        return answer
+
+    def told(self, answers: Any) -> Any:
+        """Return the answers for all rows, and warn of unseen levels; with an iterator, at its end."""
+        if isinstance(answers, Iterator):
+            return self._told_at_the_end(answers)
+        self._tell()
+        return answers
+
+    def _told_at_the_end(self, answers: Iterator[Any]) -> Iterator[Any]:
+        yield from answers
+        self._tell()
+
+    def _tell(self) -> None:
+        counts = sum(self._counts, Counter())
+        if not counts:
+            return
+        words = ", ".join(f"{count:,} in {name!r}" for name, count in sorted(counts.items()))
+        warnings.warn(
+            f"categories unseen in fit are used as 'other': {words}. If there are many, fit again.",
+            PreparationNote,
+            stacklevel=4,
+        )
 
 
 @saved_model
 class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator):
-    """Turns a table with words, dates, blanks and ids into numbers that can be clustered.
+    """Turns a table with text, dates, missing values and ids into numbers that can be clustered.
 
     A sample of the rows decides how each column is used. Numbers are scaled by median and quartiles, or along a curve
     if they are heavily skewed. Categories weigh less than the spacing of rows in the numbers, since a category puts
     gaps between rows that would be taken for clusters; without numbers, a correspondence analysis places them. Left out
     are ids, constants, repeats, texts with many distinct values, and dates and categories that tell nothing about any
-    other column. Blanks take the value of the most similar row, or are a level of their own; if it tells something that
-    a value is missing, that counts as a category.
+    other column. A missing number takes the value of the most similar row; a missing category is a category of its own.
+    Whether a value is missing becomes a category if this is informative about another column.
 
     Parameters
     ----------
@@ -53,7 +236,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
     Attributes
     ----------
     decisions_ : dict
-        What was done with each column, in words.
+        What was done with each column, as text.
     n_features_in_, feature_names_in_
         The columns of the table.
 
@@ -74,7 +257,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
     'left out: an id, every row has its own'
     """
 
-    _record: TableParts
+    _record: TableTransforms
 
     def __init__(self, categories: Sequence[str] = (), *, drop: Sequence[str] = (), texts: Sequence[str] = ()) -> None:
         self.categories = categories
@@ -94,8 +277,8 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         self._record = self.decided(table, engine_for(table, RunOptions()))
         return self
 
-    def decided(self, table: TableSource, engine: Engine) -> TableParts:
-        """Return how each column is used, without changing this preparer."""
+    def decided(self, table: TableSource, engine: Engine, *, for_target: bool = False) -> TableTransforms:
+        """Return how each column is used, without changing this preparer; for a target, all that tell rows apart."""
         categories, texts = _names("categories", self.categories), _names("texts", self.texts)
         for what, names in (("categories", categories), ("texts", texts)):
             absent = [name for name in names if name not in (table.feature_names or ())]
@@ -106,32 +289,21 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         both = [name for name in categories if name in texts]
         if both:
             raise ParameterError(f"categories and texts both name {listed(both)}. Take it as one of them.")
-        return decide(sample_table(table, engine), categories, texts)
+        return decide(sample_table(table, engine), categories, texts, for_target=for_target)
 
-    def table(
-        self,
-        X: Any,
-        weight: str | None = None,
-        extra: Sequence[str] = (),
-        columns: Sequence[str] | None = None,
-    ) -> TableSource:
-        """Return the rows of a table as they are, without dropped columns; raise if X is no table."""
-        if isinstance(X, TableSource):
-            return X
-        texts = self.read_as_written
-        drop = list(_names("drop", self.drop)) or None if columns is None else None
-        table = as_table(X, columns=columns, drop=drop, weight=weight, extra=extra, texts=texts)
-        if table is None and hasattr(X, "map_partitions"):
-            raise InputTypeError(
-                "a Dask collection is not prepared as a whole. Fit the preparer on a part of it, and let Dask apply "
-                "it: preparer = TablePreparer().set_output(transform='pandas').fit(X.head(20_000, npartitions=-1)), "
-                "then X.map_partitions(preparer.transform, meta=preparer.transform(X.head(1)))."
-            )
+    def table(self, X: Any, extra: Sequence[str] = (), columns: Sequence[str] | None = None) -> TableSource:
+        """Return the rows of a table as they are, without dropped columns; raise if X is not a table."""
+        table = self.table_in(X, None, extra, columns)
         if table is None:
-            raise InputTypeError(
-                f"a table with named columns is needed: a data frame, a file or a dataset; got {type(X).__name__}."
-            )
+            raise not_a_table(X)
         return table
+
+    def table_in(
+        self, X: Any, weight: str | None, extra: Sequence[str] = (), columns: Sequence[str] | None = None
+    ) -> TableSource | None:
+        """Return the rows of a table as they are; None if X has no named columns, such as an array."""
+        drop = list(_names("drop", self.drop)) or None if columns is None else None
+        return as_table(X, columns=columns, drop=drop, weight=weight, extra=extra, texts=self.read_as_written)
 
     @property
     def read_as_written(self) -> tuple[str, ...]:
@@ -167,7 +339,7 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         source = self.source(X)
         width = source.n_features
         counted = CountsUnseen(_rows)
-        rows = answered(source, counted, lambda: np.empty((0, width), np.float32), RunOptions())
+        rows = mapped_rows(source, counted, lambda: np.empty((0, width), np.float32), RunOptions())
         return in_container(counted.told(rows), X, self)
 
     def count_unseen(self, X: Any) -> dict[str, int]:
@@ -199,6 +371,11 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         """
         check_is_fitted(self)
         return names_in_units(self._record), in_units(self._record, rows, means)
+
+    @property
+    def names_in_units(self) -> tuple[str, ...]:
+        """The names of the columns of `in_units`."""
+        return names_in_units(self._record)
 
     @property
     def columns_in_use(self) -> tuple[str, ...]:
@@ -240,11 +417,24 @@ class TablePreparer(SaveMixin, KnowsItsColumns, SourceTransformer, BaseEstimator
         return tags
 
 
-def fitted_preparer(preparer: TablePreparer, parts: TableParts) -> TablePreparer:
+def fitted_preparer(preparer: TablePreparer, parts: TableTransforms) -> TablePreparer:
     """Return a preparer with these parameters that has learned these parts."""
     fitted = TablePreparer(**preparer.get_params())
     fitted._record = parts
     return fitted
+
+
+def not_a_table(X: Any) -> InputTypeError:
+    """Return the error for data without named columns."""
+    if hasattr(X, "map_partitions"):
+        return InputTypeError(
+            "a Dask collection is not prepared as a whole. Fit the preparer on a part of it, and let Dask apply it: "
+            "preparer = TablePreparer().set_output(transform='pandas').fit(X.head(20_000, npartitions=-1)), then "
+            "X.map_partitions(preparer.transform, meta=preparer.transform(X.head(1)))."
+        )
+    return InputTypeError(
+        f"X is a {type(X).__name__}, not a table with named columns. Pass a data frame, a file or a dataset."
+    )
 
 
 def _rows(block: Block) -> NDArray[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,74 @@ from threadpoolctl import threadpool_limits
 
 from dc2.core.reference import hash_at
 from dc2.errors import InputError
-from dc2.model_file import saved_record
-from dc2.sources.frames import Frame
-from dc2.tables.ngrams import BUCKETS, MOST_LETTERS, letter_groups, words_of
+from dc2.io.frames import Frame
+from dc2.io.model_file import saved_record
 from dc2.tables.values import Words, as_words, column_values
 
-__all__ = ["TextPart", "learned_text"]
+BUCKETS = 2**12
+LENGTHS = (3, 4)
+WORD = re.compile(r"\w+")
+MOST_LETTERS = 10_000
+"""Letters of a text that are read; the rest is ignored."""
+LETTERS_AT_A_TIME = 2**18
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case.
+
+    Examples
+    --------
+    >>> words_of("Don't PANIC (42)")
+    ['don', 't', 'panic', '42']
+    """
+    return WORD.findall(text[:MOST_LETTERS].casefold())
+
+
+def letter_groups(texts: Sequence[str]) -> Iterator[csr_array]:
+    """Yield a row of zeros and ones for each text: which groups of three and four letters occur in its words.
+
+    A group may include the beginning or the end of a word. Its number is a hash of its letters alone, so it does not
+    depend on other texts or their order; now and then two groups share a number.
+
+    Yields
+    ------
+    csr_array of shape (some, BUCKETS), float64
+        As many texts as a limit on memory allows, in order. Columns ascend in each row.
+
+    Examples
+    --------
+    >>> (rows,) = letter_groups(["Late delivery!", "delivery: LATE", "refund"])
+    >>> one, other, third = rows.toarray()
+    >>> bool((one == other).all()), float(one @ third)
+    (True, 0.0)
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer  # here, since the import takes a tenth of a second
+
+    vectorizer = HashingVectorizer(
+        analyzer="char_wb",
+        ngram_range=LENGTHS,
+        n_features=BUCKETS,
+        preprocessor=_prepared,
+        binary=True,
+        alternate_sign=False,
+        norm=None,
+    )
+    piece: list[str] = []
+    letters = 0
+    for place, text in enumerate(texts):
+        piece.append(text)
+        letters += min(len(text), MOST_LETTERS)
+        if letters > LETTERS_AT_A_TIME or place == len(texts) - 1:
+            rows = csr_array(vectorizer.transform(piece))
+            rows.sort_indices()
+            yield rows
+            piece, letters = [], 0
+
+
+def _prepared(text: str) -> str:
+    """Return the words of a text; half of a surrogate pair, which has no bytes in UTF-8, becomes a question mark."""
+    return " ".join(words_of(text)).encode("utf-8", "replace").decode("utf-8")
+
 
 MOST_COMPONENTS = 16
 LEARNED_LETTERS = 2**22
@@ -35,20 +98,20 @@ RARE_WORD = 0.002
 
 @saved_record
 @dataclass(frozen=True, eq=False)
-class TextPart:
+class TextTransform:
     """A column of texts, each with a place in a space of few components.
 
     Attributes
     ----------
     name : str
     components : tuple of str
-        Names of the components: frequent words that lie far out.
+        Names of the components: frequent words that are far out.
     weights : ndarray of shape (BUCKETS, n_components), int32
         What each group of letters adds to the place of a text.
     squares : ndarray of shape (BUCKETS,), int32
         What it adds to the squared length of the text; places are divided by the length.
     middle : ndarray of shape (n_components,), float64
-        The place of blanks and of texts without words; it is subtracted from all places.
+        The place of missing values and of texts without words; it is subtracted from all places.
     factor : float
         Places are then multiplied by this.
     """
@@ -76,7 +139,7 @@ class TextPart:
             and isinstance(self.factor, float)
             and 0 < self.factor < np.inf
         ):
-            raise InputError("the parts of a TextPart do not fit together.")
+            raise InputError("the parts of a TextTransform do not fit together.")
 
     def places(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the place of each text."""
@@ -96,7 +159,7 @@ class TextPart:
         return len(self.components)
 
     def places_of(self, words: Words) -> NDArray[np.float64]:
-        """Return the place of each row of a column; blanks lie in the middle."""
+        """Return the place of each row of a column; missing values are in the middle."""
         of_level = np.vstack([self.places(words.levels), np.zeros(self.width)])
         rows: NDArray[np.float64] = of_level[words.codes]
         return rows
@@ -106,7 +169,7 @@ class TextPart:
         out[:] = self.places_of(as_words(column_values(frame.get_column(self.name))[1]))
 
 
-def learned_text(name: str, words: Words) -> TextPart | None:
+def learned_text(name: str, words: Words) -> TextTransform | None:
     """Learn the places of texts from a sample of rows; None if all of them are alike.
 
     A group of letters weighs more if fewer rows have it, and every text has length 1. The components are the leading
@@ -125,10 +188,10 @@ def learned_text(name: str, words: Words) -> TextPart | None:
     if vectors is None:
         return None
     weights = np.rint(vectors * rarity[:, None] * GRID).astype(np.int32)
-    plain = TextPart(name, ("",) * weights.shape[1], weights, squares, np.zeros(weights.shape[1]), 1.0)
+    plain = TextTransform(name, ("",) * weights.shape[1], weights, squares, np.zeros(weights.shape[1]), 1.0)
     middle = plain.places_of(Words(words.levels, rows)).mean(axis=0)
-    centred = TextPart(name, plain.components, weights, squares, middle, 1.0)
-    return TextPart(name, _names(centred, words, rows), weights, squares, middle, 1.0)
+    centred = TextTransform(name, plain.components, weights, squares, middle, 1.0)
+    return TextTransform(name, _names(centred, words, rows), weights, squares, middle, 1.0)
 
 
 def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -168,7 +231,7 @@ def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float
     return vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)] < 0, -1.0, 1.0)
 
 
-def _names(part: TextPart, words: Words, rows: NDArray[np.int64]) -> tuple[str, ...]:
+def _names(part: TextTransform, words: Words, rows: NDArray[np.int64]) -> tuple[str, ...]:
     """Return names of components: the column, a number, and the frequent words that lie farthest out."""
     counted: Counter[str] = Counter()
     for level, count in zip(*np.unique(rows, return_counts=True), strict=True):

@@ -1,4 +1,4 @@
-"""The values of a column of any frame, in one of two forms: numbers with NaN for blanks, or distinct texts."""
+"""The values of a column of any frame, in one of two forms: numbers with NaN for missing values, or distinct texts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError, InputTypeError
-from dc2.sources.checks import listed
-from dc2.sources.frames import Frame, is_numeric
-
-__all__ = [
-    "Words",
-    "as_numbers",
-    "as_words",
-    "column_values",
-    "is_blank",
-    "level_of",
-    "number_of",
-    "seconds_of",
-]
+from dc2.errors import InputError, InputTypeError, printable
+from dc2.io.frames import Frame, is_numeric
+from dc2.io.source import listed
 
 BLANKS = frozenset({"", "na", "n/a", "n.a.", "#n/a", "null", "nan", "?", "-", "--"})
 """What people write for a missing value, in lower case."""
@@ -40,7 +29,7 @@ class Words:
     levels : list of str
         The distinct texts.
     codes : ndarray of shape (n_rows,), int64
-        The number of each row's text; -1 for a blank.
+        The number of each row's text; -1 for a missing value.
     """
 
     levels: list[str]
@@ -48,7 +37,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: list[Any]) -> Words:
-        """Take texts one by one; blanks may be None, NaN or one of the usual words for a missing value.
+        """Take texts one by one; missing values may be None, NaN or one of the usual words for a missing value.
 
         Examples
         --------
@@ -66,7 +55,7 @@ class Words:
         if column.implementation.is_pyarrow():  # Arrow finds the distinct texts itself, and fast
             chunks = column.to_native().combine_chunks()
             encoded = chunks if hasattr(chunks, "dictionary") else chunks.dictionary_encode("encode")
-            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            codes = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
             return cls._joined([*encoded.dictionary.to_pylist(), None], codes)
         return cls.of(column.to_list())
 
@@ -76,7 +65,7 @@ class Words:
         levels: dict[str, int] = {}
         code_of = np.empty(len(distinct), np.int64)
         for place, text in enumerate(distinct):
-            stripped = "" if _is_missing(text) else str(text).strip()
+            stripped = "" if _is_missing(text) else printable(str(text).strip())
             code_of[place] = -1 if is_blank(stripped) else levels.setdefault(stripped, len(levels))
         return cls(list(levels), code_of[raw])
 
@@ -126,8 +115,14 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
 
 def as_numbers(frame: Frame, name: str, reading: Literal["number", "time"], start: int) -> NDArray[np.float64]:
     """Return a column that is known to hold numbers or points in time; raise if a text is neither."""
-    _, values = column_values(frame.get_column(name))
+    found, values = column_values(frame.get_column(name))
     if isinstance(values, np.ndarray):
+        if found != reading:
+            nouns = {"number": "numbers", "time": "dates"}
+            raise InputError(
+                f"column {name!r} held {nouns[reading]} in fit, but holds {nouns[found]} here. Convert it to "
+                f"{nouns[reading]}, or fit again."
+            )
         return values
     read = number_of if reading == "number" else seconds_of
     numbers = np.array([*(read(level) for level in values.levels), np.nan])
@@ -162,15 +157,27 @@ def level_of(number: float) -> str:
     return f"{number:.17g}"
 
 
+def number_name(text: str) -> str:
+    """Return a text that holds a number as `level_of` writes it, and any other text as it is.
+
+    Examples
+    --------
+    >>> number_name("1.0"), number_name("02139"), number_name("yes")
+    ('1', '02139', 'yes')
+    """
+    number = number_of(text)
+    return text if np.isnan(number) else level_of(number)
+
+
 def number_of(text: str) -> float:
-    """Return the number that a text holds, or NaN; digits that begin with 0 are a code, not a number.
+    """Return the number that a text holds, or NaN; digits that begin with 0 or hold _ are a code, not a number.
 
     Examples
     --------
     >>> number_of("1.5e3"), number_of("02139"), number_of("inf"), number_of("many")
     (1500.0, nan, nan, nan)
     """
-    if len(text) > 1 and text.isdigit() and text[0] == "0":
+    if "_" in text or (len(text) > 1 and text.isdigit() and text[0] == "0"):
         return np.nan
     try:
         number = float(text)
@@ -201,4 +208,11 @@ def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
     values = column.to_numpy()
     if values.dtype == object:
         values = np.array([np.nan if _is_missing(value) else float(value) for value in values])
-    return values.astype(np.float64, copy=False)
+    numbers = values.astype(np.float64, copy=False)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise InputError(
+            f"column {column.name!r} holds infinity in {infinite.sum()} of {len(numbers)} rows of a block, such as "
+            f"{numbers[infinite][0]}. Correct these values, or replace them by NaN if they are missing."
+        )
+    return numbers

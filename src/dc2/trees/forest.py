@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
 from dc2.core.reference import CUTS
-from dc2.engines.threads import usable_threads
 from dc2.errors import InputError
-from dc2.parameters import MOST_DIRECTIONS, check_integer, check_positive, check_random_directions
+from dc2.parameters import MOST_DIRECTIONS, check_integer, check_positive, check_random_directions, usable_threads
 from dc2.random import RandomStateLike, seed_sequence, tree_seed
 from dc2.trees.tree import NO_LIMIT, Cut, RPTree, checked_rows, grow_on
 
@@ -54,7 +53,7 @@ class RPForest:
             )
         n_leaves = np.array([tree.n_leaves for tree in self.trees])[:, None]
         if not ((leaves >= 0) & (leaves < n_leaves)).all():
-            raise InputError("leaves of a forest name leaves that its trees do not have.")
+            raise InputError("leaves of a forest must be between 0 and the number of leaves of each tree.")
         if len({(tree.n_features, tree.directions.dtype) for tree in self.trees}) > 1:
             raise InputError("the trees of a forest must route the same columns in the same dtype.")
 
@@ -89,7 +88,7 @@ class RPForest:
         n_jobs : int, optional
             Number of threads; None takes all cores.
         rng : int, Generator, RandomState, SeedSequence or None
-            Where the directions come from.
+            Seed of the directions.
         """
         check_integer("n_trees", n_trees, low=1, high=MOST_DIRECTIONS)
         check_random_directions(cut, FOREST_CUTS, sharpen, n_candidates)
@@ -152,7 +151,7 @@ class RPForest:
 def forest_leaf_size(leaf_size: Any, n_points: float) -> float:
     """Return the leaf size of a forest over so many points."""
     if isinstance(leaf_size, str) and leaf_size == "auto":
-        # Among a handful of points some must share a leaf, but no two in every tree.
+        # With very few points some must share a leaf, but no two in every tree.
         smallest = min(SMALLEST_LEAF, max(n_points / 2, min(3, n_points - 1)))
         return float(min(max(n_points / POINTS_PER_LEAF_SIZE, smallest), LARGEST_LEAF))
     return check_positive("leaf_size", leaf_size)

@@ -11,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.core.lanes import LANES
-from dc2.core.records import GrowRule
-from dc2.core.reference import NORMAL_TABLE, hash_at
-from dc2.core.reference_neighbours import EMPTY
+from dc2.core.reference import EMPTY, LANES, NORMAL_TABLE, GrowRule, hash_at
 from dc2.parameters import check_integer
 from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
-
-__all__ = ["nearest_neighbours"]
 
 ALL_PAIRS = 2**35  # subtractions up to which comparing all pairs is about as fast
 NEAR_TOGETHER = 16  # points per leaf of the tree that puts near ones side by side
@@ -77,12 +72,12 @@ def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: in
     if not values_usable(points):
         raise_unusable(points, None, 0)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        places = _places(points)
-        if places is None:
+        distinct = _distinct_points(points)
+        if distinct is None:
             return _Search(points, k, seed, pool, n_threads).run(least)
-        near = _Search(points[places.first], k, seed, pool, n_threads).run(least)
+        near = _Search(points[distinct.first], k, seed, pool, n_threads).run(least)
         ids, squared = _empty_lists(len(points), k, points.dtype)
-        core.offer_copies(*near, places.starts, places.rows, ids, squared)
+        core.offer_copies(*near, distinct.starts, distinct.rows, ids, squared)
         return ids, squared
 
 
@@ -98,15 +93,15 @@ def _empty_lists(n_points: int, k: int, dtype: np.dtype[Any]) -> Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
-    """The distinct places at which rows lie; equal rows share one, which is searched once.
+class _DistinctPoints:
+    """The distinct points among rows; dc2 searches each of them once.
 
     Attributes
     ----------
-    first : ndarray of shape (n_places,)
-        The first row at each place, ascending.
-    starts : ndarray of shape (n_places + 1,)
-        The rows at place p are rows[starts[p]] to rows[starts[p + 1] - 1], ascending.
+    first : ndarray of shape (n_distinct,)
+        The first row of each distinct point, ascending.
+    starts : ndarray of shape (n_distinct + 1,)
+        The rows of point p are rows[starts[p]] to rows[starts[p + 1] - 1], ascending.
     rows : ndarray of shape (n_points,), int32
     """
 
@@ -115,10 +110,10 @@ class _Places:
     rows: NDArray[np.int32]
 
 
-def _places(points: NDArray[Any]) -> _Places | None:
-    """Return the places of rows, or None if all rows are different.
+def _distinct_points(points: NDArray[Any]) -> _DistinctPoints | None:
+    """Return the distinct points, or None if all rows are different.
 
-    Only rows with equal checksums are compared. If different rows share a checksum, a place may come twice, which
+    Only rows with equal checksums are compared. If different rows share a checksum, a point may come twice, which
     does no harm.
     """
     bits = points.view(np.uint32)
@@ -135,7 +130,7 @@ def _places(points: NDArray[Any]) -> _Places | None:
     sizes = np.diff(starts)[by_first]
     new_starts = np.append(0, np.cumsum(sizes))
     rows = order[np.repeat(starts[by_first] - new_starts[:-1], sizes) + np.arange(len(order))]
-    return _Places(order[starts[by_first]], new_starts, rows.astype(np.int32))
+    return _DistinctPoints(order[starts[by_first]], new_starts, rows.astype(np.int32))
 
 
 # --- the search -----------------------------------------------------------------------------------------------------
@@ -154,7 +149,7 @@ class _Search:
     def run(self, least: Least | None) -> Lists:
         n, k = self.ids.shape
         if n * n * (self.points.shape[1] + LANES) <= ALL_PAIRS or n <= 4 * LEAF + 8 * k:
-            # Near ones stand together, so that lists soon hold near ones and refuse the rest.
+            # Near points are adjacent in this order, so lists soon hold near ones and reject the others.
             leaf_of_point = core.grow_tree(*self._growth(0, NEAR_TOGETHER))[3]
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
             self._offer_groups(order, np.array([0, n]))

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
-from dc2.core.records import Centres, FlatTree, FoundOut, GrowRule, check_tree
-from dc2.core.reference import CUTS, NORMAL_TABLE
+from dc2.core.reference import CUTS, NORMAL_TABLE, Centres, FlatTree, GrowRule, NearestOut, check_tree
 from dc2.errors import InputError, ParameterError
-from dc2.model_file import saved_record
+from dc2.io.model_file import saved_record
+from dc2.io.resolve import as_source
+from dc2.io.source import Block, raise_if_not_finite
 from dc2.parameters import check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence, tree_seed
-from dc2.sources import Block, as_source, raise_if_not_finite
 
 Cut = Literal["median", "mean", "uniform", "quantile"]
 NO_LIMIT = 2**62  # more leaves than rows there can be
@@ -43,7 +43,7 @@ class RPTree:
     >>> tree.n_leaves, np.bincount(tree.apply(X)).tolist()
     (8, [125, 125, 125, 125, 125, 125, 125, 125])
 
-    Rows that are all the same cannot be told apart, so they share one leaf:
+    Equal rows share one leaf:
 
     >>> RPTree.grow(np.ones((10, 2)), leaf_size=2, rng=0).n_leaves
     1
@@ -83,14 +83,14 @@ class RPTree:
             Where a node is cut: at the median or the mean of its projections, uniformly between the smallest and
             the largest, or uniformly between the 25% and 75% quantiles.
         sharpen : int, default=0
-            How often a direction is multiplied with the covariance of (up to 512 of) the node's rows, which turns it
+            How often a direction is multiplied by the covariance of (up to 512 of) the node's rows, which turns it
             towards the directions in which they spread. 0 is the paper.
         n_candidates : int, default=1
             Directions drawn per node; the one along which the rows spread most is kept.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights; an integer weight means as many repeats of the row. Rows of weight 0 are left out.
+            Weights; integer weights equal repeated rows. Rows of weight 0 are left out.
         rng : int, Generator, RandomState, SeedSequence or None
-            Where the directions come from.
+            Seed of the directions.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class RPTree:
 
     @property
     def arrays(self) -> FlatTree:
-        """Its arrays, as the core takes them."""
+        """The arrays of the tree, for the core."""
         return FlatTree(self.directions, self.thresholds, self.children)
 
     @property
@@ -166,9 +166,9 @@ class RPTree:
         return self.route(rows.astype(self.directions.dtype, copy=False))
 
     def route(self, X: NDArray[Any], feature_names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
-        """Return the leaf of every row of an array that is known to fit; raises where a row is not finite."""
+        """Return the leaf of every row of a checked array; raise if a row is not finite."""
         leaf = np.empty(len(X), np.int32)
-        bad = core.scan(X, None, self.arrays, Centres(X[:0].copy()), None, FoundOut(leaf))
+        bad = core.scan(X, None, self.arrays, Centres(X[:0].copy()), None, NearestOut(leaf))
         if bad:
             raise_unusable(X, feature_names, start)
         return leaf
@@ -205,10 +205,10 @@ class RPTree:
 
 
 def checked_rows(X: Any, sample_weight: ArrayLike | None = None) -> Block:
-    """Return data in memory as one block without rows of weight 0, or raise; values are checked to be finite."""
+    """Return data in memory as one block without rows of weight 0; raise if a value is not finite."""
     source = as_source(X, sample_weight=sample_weight)
     if not source.in_memory:
-        raise InputError("a tree is grown on rows in memory; for files and streams use dc2.Compressor.")
+        raise InputError("X is not in memory, but a tree needs rows in memory. Use dc2.Compressor.", parameter="X")
     block = next(source.blocks(NO_LIMIT))
     if not values_usable(block.X):
         raise_unusable(block.X, source.feature_names, 0)
@@ -225,8 +225,8 @@ def values_usable(X: NDArray[Any]) -> bool:
 
 
 def raise_unusable(X: NDArray[Any], feature_names: tuple[str, ...] | None, start: int) -> NoReturn:
-    """Say why rows cannot be routed."""
-    X = np.asarray(X)  # from wherever they lie
+    """Raise the error for rows that cannot be routed."""
+    X = np.asarray(X)  # copied from the device, if they are on one
     raise_if_not_finite(X, feature_names, start)
     largest = float(np.abs(X).max())
     raise InputError(

@@ -1,5 +1,5 @@
-// The work of a block of threads. On a card these are real threads; elsewhere they run one after the other, phase by
-// phase, to test the kernels without a card.
+// The work of a block of threads. On a GPU these are real threads; elsewhere they run one after the other, phase by
+// phase, to test the kernels without a GPU.
 #pragma once
 #include "device.hpp"
 

@@ -1,5 +1,5 @@
-// What a graphics card computes for a row, in C++ that any compiler accepts: the way through a tree and the walk to the
-// nearest centre. On a card eight threads hold the eight lanes of a row; elsewhere one thread holds all of them. Both
+// What a GPU computes for a row, in C++ that any compiler accepts: the way through a tree and the search for
+// the nearest centres. On a GPU eight threads hold the eight lanes of a row; elsewhere one thread holds all of them. Both
 // do the same additions in the same order: truth is src/dc2/core/reference.py.
 #pragma once
 #include "numbers.hpp"
@@ -49,7 +49,7 @@ struct Rows {
     Index width;
 };
 
-// How many chunks of eight columns there are. Code for a card is compiled for one width: loops are unrolled, and a row
+// How many chunks of eight columns there are. Code for a GPU is compiled for one width: loops are unrolled, and a row
 // is held in registers. A row too wide for that is read from memory each time.
 #if defined(DC2_WIDTH)
 constexpr int kWidth = DC2_WIDTH;
@@ -178,45 +178,12 @@ DC2_FUNCTION Id route(const Row<T>& x, const Tree<T>& tree, bool& finite) {
 template <class T>
 struct Centres {
     const T* points;        // (signatures, step)
-    const Id* shortlist;    // (signatures, candidate_step) or null: candidates, the first again to fill up fours
+    const Id* neighbor_lists;  // (signatures, candidate_step) or null: candidates, the first again to fill up fours
     const T* gaps;          // (signatures, candidate_step): distance from the first candidate to each
     Index candidates, candidate_step;
     Index step;
+    Index beam;             // candidates that a row keeps while it searches
 };
-
-// Walks from the leaf's own centre: tries the current centre's shortlist, moves to the first candidate nearer to the
-// row and starts again, until none is. A candidate twice as far from the centre as the row cannot be nearer.
-template <class T>
-DC2_FUNCTION Id walk(const Row<T>& x, Id leaf, const Centres<T>& centres) {
-    Id at = leaf;
-    T distance = squared_distance(x, centres.points + at * centres.step);
-    T reach = T(2.002) * root(distance);
-    Index k = 0;
-    while (k < centres.candidates && !(centres.gaps[at * centres.candidate_step + k] > reach)) {
-        const Id* four = centres.shortlist + at * centres.candidate_step + k;
-        Lanes<T> sums[kGroup];
-        const T* points[kGroup];
-        for (int i = 0; i < kGroup; ++i) {
-            sums[i] = zeros<T>();
-            points[i] = centres.points + four[i] * centres.step;
-        }
-        FourChunks<T> parts[kGroup];
-        DC2_FOR_CHUNKS(x, g, c) {
-            if (c == 0)
-                for (int i = 0; i < kGroup; ++i) parts[i] = four_chunks(points[i], g);
-            const Lanes<T> chunk = x.chunk(g * kGroup + c);
-            for (int i = 0; i < kGroup; ++i) add_square_of_difference(sums[i], chunk, parts[i].chunk[c]);
-        }
-        T found = distance;
-        const int first = first_smaller(sums, distance, found);
-        const bool nearer = first < kGroup;
-        at = nearer ? four[first] : at;
-        distance = nearer ? found : distance;
-        reach = nearer ? T(2.002) * root(found) : reach;
-        k = nearer ? 0 : k + kGroup;
-    }
-    return at;
-}
 
 // Rough products of rows with centres, from a matrix product that may round in any way, and the bounds that they prove.
 // With c' = c - middle, the squared distance of x and c is |x - middle|^2 + |c'|^2 + 2 middle.c' - 2 x.c'.
@@ -228,14 +195,14 @@ struct Bounds {
     Index signatures;
 };
 
-// Whether a centre may be nearer than some distance. False only if the distance, as `squared_distance` rounds it, is
-// certainly not smaller. `about`: |x - middle|^2 less 2^-15 of it, `length`: |x|. Extreme numbers give true.
+// Whether a centre may be as near as some distance. False only if the distance, as `squared_distance` rounds it, is
+// certainly larger. `about`: |x - middle|^2 less 2^-15 of it, `length`: |x|. Extreme numbers give true.
 template <class T>
 DC2_FUNCTION bool may_be_nearer(const Bounds<T>& bounds, const T* products, Id centre, T about, T length, T distance) {
     const T* facts = bounds.facts + centre;
     const T least = about + facts[0] - T(2) * products[centre] - facts[bounds.signatures] * length -
                     facts[2 * bounds.signatures];
-    return !(least > T(1e-30) && least < T(1e38) && least * T(1 - 0x1p-16) >= distance);
+    return !(least > T(1e-30) && least < T(1e38) && least * T(1 - 0x1p-16) > distance);
 }
 
 #if defined(__CUDACC__)
@@ -245,7 +212,6 @@ DC2_FUNCTION unsigned which_of_eight(Test&& test) {
     const bool holds = test(int(threadIdx.x % kLanes));
     return (__ballot_sync(lanes_of_row(), holds) & lanes_of_row()) >> (threadIdx.x & 24u);
 }
-DC2_FUNCTION int first_of(unsigned bits) { return __ffs(bits) - 1; }
 #else
 template <class Test>
 DC2_FUNCTION unsigned which_of_eight(Test&& test) {
@@ -253,63 +219,113 @@ DC2_FUNCTION unsigned which_of_eight(Test&& test) {
     for (int i = 0; i < kLanes; ++i) bits |= unsigned(test(i)) << i;
     return bits;
 }
-inline int first_of(unsigned bits) {
-    int first = 0;
-    while (!(bits >> first & 1u)) ++first;
-    return first;
-}
 #endif
 
-// The same walk to the same centre, but a distance is computed only if the centre may be nearer.
+// What a row holds while it searches: the nearest centres tried so far, by distance and then by number. Numbers of those
+// whose lists were tried are stored as ~number. The first of a row's threads writes, all of them read.
 template <class T>
-DC2_FUNCTION Id walk_by_bounds(const Row<T>& x, Id leaf, const Centres<T>& centres, const Bounds<T>& bounds,
-                               const T* products) {
-    const T about = squared_distance(x, bounds.middle) * T(1 - 0x1p-15), length = root(squared_length(x));
-    Id at = leaf;
-    T distance = squared_distance(x, centres.points + at * centres.step);
-    T reach = T(2.002) * root(distance);
-    Index k = 0;
-    while (k < centres.candidates && !(centres.gaps[at * centres.candidate_step + k] > reach)) {
-        const Id* eight = centres.shortlist + at * centres.candidate_step + k;
-        const bool are_eight = k + kGroup < centres.candidates &&
-                               !(centres.gaps[at * centres.candidate_step + k + kGroup] > reach);
-        unsigned left = which_of_eight([&](int i) {
-            return (i < kGroup || are_eight) && eight[i] != at &&
-                   may_be_nearer(bounds, products, eight[i], about, length, distance);
-        });
-        bool moves = false;
-        for (; left != 0 && !moves; left &= left - 1) {
-            const Id candidate = eight[first_of(left)];
-            const T found = squared_distance(x, centres.points + candidate * centres.step);
-            moves = found < distance;
-            if (moves) {
-                at = candidate;
-                distance = found;
-                reach = T(2.002) * root(found);
-            }
+struct Held {
+    T* distances;    // (width)
+    Id* ids;         // (width)
+    Index width;
+
+    DC2_FUNCTION Id number(Index place) const { return ids[place] < 0 ? ~ids[place] : ids[place]; }
+};
+
+// Inserts a centre in order unless it is held already or comes after all; returns the first index that has changed.
+template <class T>
+DC2_FUNCTION Index offer(const Held<T>& held, Index& count, T distance, Id id) {
+    Index place = count;
+    while (place > 0 && (distance < held.distances[place - 1] ||
+                         (distance == held.distances[place - 1] && id < held.number(place - 1))))
+        --place;
+    if (place == held.width || (place > 0 && held.number(place - 1) == id)) return held.width;
+    if (count < held.width) ++count;
+    lanes_meet();  // all have read
+    if (is_first_lane()) {
+        for (Index i = count - 1; i > place; --i) {
+            held.distances[i] = held.distances[i - 1];
+            held.ids[i] = held.ids[i - 1];
         }
-        if (!moves && !are_eight) break;
-        k = moves ? 0 : k + kLanes;
+        held.distances[place] = distance;
+        held.ids[place] = id;
     }
-    return at;
+    lanes_meet();  // it is written
+    return place;
 }
 
-// The `few` nearest of the shortlist of a row's centre, nearest first; among equals the earlier candidate first.
-template <class T>
-DC2_FUNCTION void nearest_few(const Row<T>& x, Id at, const Centres<T>& centres, Index few, Id* ids, T* distances) {
-    Index held = 0;
-    for (Index k = 0; k < centres.candidates; ++k) {
-        const Id candidate = centres.shortlist[at * centres.candidate_step + k];
-        const T distance = squared_distance(x, centres.points + candidate * centres.step);
-        if (!is_first_lane() || (held == few && !(distance < distances[few - 1]))) continue;
-        Index place = held < few ? held++ : few - 1;
-        for (; place > 0 && distance < distances[place - 1]; --place) {
-            distances[place] = distances[place - 1];
-            ids[place] = ids[place - 1];
-        }
-        distances[place] = distance;
-        ids[place] = candidate;
+// The nearest centres that a row finds: it tries the list of the nearest one held whose list was not tried yet, until
+// there is none. Returns how many it holds. A centre p on the list of c is at least as far from x as |p - c| - |x - c|,
+// and lists are sorted by |p - c|. By bounds, a distance is computed only if the centre may be near enough.
+template <bool by_bounds, class T>
+DC2_FUNCTION Index search(const Row<T>& x, Id start, const Centres<T>& centres, const Bounds<T>& bounds,
+                          const T* products, const Held<T>& held) {
+    T about = T(0), length = T(0);
+    if (by_bounds) {
+        about = squared_distance(x, bounds.middle) * T(1 - 0x1p-15);
+        length = root(squared_length(x));
     }
+    const T infinity = T(1) / T(0);
+    Index count = 0, next = 0;
+    const T to_start = squared_distance(x, centres.points + start * centres.step);
+    offer(held, count, to_start, start);
+    T worst = held.width == 1 ? to_start : infinity;
+    while (next < count) {
+        const Index place = next++;
+        const Id at = held.ids[place];
+        if (at < 0) continue;
+        const T distance = held.distances[place];
+        lanes_meet();
+        if (is_first_lane()) held.ids[place] = ~at;
+        lanes_meet();
+        T reach = (root(distance) + root(worst)) * T(1.001);
+        const auto try_one = [&](T found, Id id) {
+            const Index changed = offer(held, count, found, id);
+            next = changed < next ? changed : next;
+            if (count == held.width) worst = held.distances[held.width - 1];
+            reach = (root(distance) + root(worst)) * T(1.001);
+        };
+        const Id* list = centres.neighbor_lists + at * centres.candidate_step;
+        const T* gaps = centres.gaps + at * centres.candidate_step;
+        if (by_bounds) {
+            for (Index k = 0; k < centres.candidates && !(gaps[k] > reach); k += kLanes) {
+                const bool are_eight = k + kGroup < centres.candidates && !(gaps[k + kGroup] > reach);
+                unsigned left = which_of_eight([&](int i) {
+                    return (i < kGroup || are_eight) &&
+                           may_be_nearer(bounds, products, list[k + i], about, length, worst);
+                });
+                for (; left != 0; left &= left - 1) {
+                    const Id id = list[k + first_of(left)];
+                    const T found = squared_distance(x, centres.points + id * centres.step);
+                    if (found <= worst) try_one(found, id);
+                }
+                if (!are_eight) break;
+            }
+            continue;
+        }
+        for (Index k = 0; k < centres.candidates && !(gaps[k] > reach); k += kGroup) {
+            Lanes<T> sums[kGroup];
+            const T* points[kGroup];
+            for (int i = 0; i < kGroup; ++i) {
+                sums[i] = zeros<T>();
+                points[i] = centres.points + list[k + i] * centres.step;
+            }
+            FourChunks<T> parts[kGroup];
+            DC2_FOR_CHUNKS(x, g, c) {
+                if (c == 0)
+                    for (int i = 0; i < kGroup; ++i) parts[i] = four_chunks(points[i], g);
+                const Lanes<T> chunk = x.chunk(g * kGroup + c);
+                for (int i = 0; i < kGroup; ++i) add_square_of_difference(sums[i], chunk, parts[i].chunk[c]);
+            }
+            const FourSums<T> four = fold_four(sums);
+            for (unsigned left = which_within(four, worst); left != 0; left &= left - 1) {
+                const int bit = first_of(left);
+                const T found = sum_at(four, bit);
+                if (found <= worst) try_one(found, list[k + bit / 2]);
+            }
+        }
+    }
+    return count;
 }
 
 }  // namespace device

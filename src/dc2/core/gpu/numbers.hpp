@@ -1,4 +1,4 @@
-// Numbers on a graphics card and elsewhere: the hash, the grids, and the eight lanes in which sums are taken.
+// Numbers on a GPU and elsewhere: the hash, the grids, and the eight lanes in which sums are taken.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -139,11 +139,16 @@ DC2_FUNCTION T largest(const Lanes<T>& lanes) {
     return most;
 }
 
-// Which of four sums is the first below a bound, and its value; 4 if none is.
-template <class T>
-DC2_FUNCTION int first_smaller(const Lanes<T> (&sums)[kGroup], T bound, T& found) {
+// Four folded sums. On a GPU each thread of a row ends up with one of them, which takes half as many shuffles as if each
+// held all four: threads 0, 1 hold sum 0; 2, 3 sum 1; 4, 5 sum 2; 6, 7 sum 3.
 #if defined(__CUDACC__)
-    // Each thread ends up with one of the four sums, which takes half as many shuffles as if each held all four.
+template <class T>
+struct FourSums {
+    T own;
+};
+
+template <class T>
+DC2_FUNCTION FourSums<T> fold_four(const Lanes<T> (&sums)[kGroup]) {
     const unsigned mask = lanes_of_row();
     const int lane = threadIdx.x % kLanes;
     const bool upper = lane & 4, second = lane & 2;
@@ -153,22 +158,54 @@ DC2_FUNCTION int first_smaller(const Lanes<T> (&sums)[kGroup], T bound, T& found
         const T given = upper ? sums[i].value[0] : sums[i + 2].value[0];
         pair[i] = kept + __shfl_xor_sync(mask, given, 4);
     }
-    T sum = (second ? pair[1] : pair[0]) + __shfl_xor_sync(mask, second ? pair[0] : pair[1], 2);
-    sum = sum + __shfl_xor_sync(mask, sum, 1);
-    // Threads 0, 1 hold sum 0; 2, 3 sum 1; 4, 5 sum 2; 6, 7 sum 3.
-    const unsigned smaller = (__ballot_sync(mask, sum < bound) & mask) >> (threadIdx.x & 24u);
-    if (smaller == 0) return kGroup;
-    const int first = __ffs(smaller) - 1;
-    found = __shfl_sync(mask, sum, first, kLanes);
-    return first / 2;
-#else
-    for (int i = 0; i < kGroup; ++i) {
-        found = fold(sums[i]);
-        if (found < bound) return i;
-    }
-    return kGroup;
-#endif
+    const T sum = (second ? pair[1] : pair[0]) + __shfl_xor_sync(mask, second ? pair[0] : pair[1], 2);
+    return {sum + __shfl_xor_sync(mask, sum, 1)};
 }
+
+// Which of the four are at most a bound, as bits 0, 2, 4, 6.
+template <class T>
+DC2_FUNCTION unsigned which_within(const FourSums<T>& four, T bound) {
+    const unsigned mask = lanes_of_row();
+    return ((__ballot_sync(mask, four.own <= bound) & mask) >> (threadIdx.x & 24u)) & 0x55u;
+}
+
+template <class T>
+DC2_FUNCTION T sum_at(const FourSums<T>& four, int bit) {
+    return __shfl_sync(lanes_of_row(), four.own, bit, kLanes);
+}
+DC2_FUNCTION int first_of(unsigned bits) { return __ffs(bits) - 1; }
+DC2_FUNCTION void lanes_meet() { __syncwarp(lanes_of_row()); }
+#else
+template <class T>
+struct FourSums {
+    T sum[kGroup];
+};
+
+template <class T>
+DC2_FUNCTION FourSums<T> fold_four(const Lanes<T> (&sums)[kGroup]) {
+    FourSums<T> four;
+    for (int i = 0; i < kGroup; ++i) four.sum[i] = fold(sums[i]);
+    return four;
+}
+
+template <class T>
+DC2_FUNCTION unsigned which_within(const FourSums<T>& four, T bound) {
+    unsigned bits = 0;
+    for (int i = 0; i < kGroup; ++i) bits |= unsigned(four.sum[i] <= bound) << (2 * i);
+    return bits;
+}
+
+template <class T>
+DC2_FUNCTION T sum_at(const FourSums<T>& four, int bit) {
+    return four.sum[bit / 2];
+}
+inline int first_of(unsigned bits) {
+    int first = 0;
+    while (!(bits >> first & 1u)) ++first;
+    return first;
+}
+inline void lanes_meet() {}
+#endif
 
 }  // namespace device
 }  // namespace dc2

@@ -1,4 +1,4 @@
-// Rows are routed through the tree and walk to their centres.
+// Rows are routed through the tree and search for their centres.
 #pragma once
 #include "blocks.hpp"
 
@@ -13,17 +13,20 @@ struct ScanJob {
     Tree<T> tree;
     Centres<T> centres;
     const Entry* order;   // IN (rows) or null: the order in which rows are worked on
-    const Id* leaves;     // IN (rows) or null: where walks start, if rows have been routed already
+    const Id* leaves;     // IN (rows) or null: where searches start, if rows have been routed already
     Id* ids;              // OUT (rows)
     double* squares;      // OUT (rows) or null: squared distances to the centres, in float64
     Id* near_ids;         // OUT (rows, few) or null
     T* near_distances;    // OUT (rows, few)
     Index few;
+    T* held_distances;    // (rows worked on at a time, held_width): what each holds while it searches
+    Id* held_ids;
+    Index held_width;     // the larger of `centres.beam` and `few`
     Hash* bad;            // OUT (1): the number of rows that are not finite is added to it
     Bounds<T> bounds;
 };
 
-// Eight threads per row: route it, walk, write what is asked for. `by_bounds`: whether there are rough products.
+// Eight threads per row: route it, search, write what is asked for. `by_bounds`: whether there are rough products.
 template <class T, bool by_bounds = false>
 DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
     const Index per_block = block.threads / kLanes;
@@ -33,13 +36,23 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
             const Row<T> x(job.X, row);
             bool finite = true;
             Id id = job.leaves == nullptr ? route(x, job.tree, finite) : job.leaves[row];
-            if (by_bounds)
-                id = walk_by_bounds(x, id, job.centres, job.bounds, job.bounds.products + row * job.bounds.signatures);
-            else if (job.centres.shortlist != nullptr)
-                id = walk(x, id, job.centres);
-            if (job.near_ids != nullptr)
-                nearest_few(x, id, job.centres, job.few, job.near_ids + row * job.few,
-                            job.near_distances + row * job.few);
+            if (job.centres.neighbor_lists != nullptr) {
+                const Index slot = (block.number * per_block + t) * job.held_width;
+                const T* products = by_bounds ? job.bounds.products + row * job.bounds.signatures : nullptr;
+                Held<T> held = {job.held_distances + slot, job.held_ids + slot, job.centres.beam};
+                Index count = search<by_bounds>(x, id, job.centres, job.bounds, products, held);
+                id = held.number(0);
+                if (job.near_ids != nullptr && job.few > job.centres.beam) {
+                    held.width = job.few;
+                    count = search<by_bounds>(x, id, job.centres, job.bounds, products, held);
+                }
+                if (job.near_ids != nullptr && is_first_lane()) {
+                    for (Index i = 0; i < job.few; ++i) {
+                        job.near_ids[row * job.few + i] = held.number(i < count ? i : count - 1);
+                        job.near_distances[row * job.few + i] = held.distances[i < count ? i : count - 1];
+                    }
+                }
+            }
             const double square =
                 job.squares == nullptr ? 0.0 : wide_squared_distance(x, job.centres.points + id * job.centres.step);
             if (is_first_lane()) {

@@ -205,7 +205,7 @@ DC2_FUNCTION void add_up_column(const SumJob<T>& job, Index run, int column) {
     }
 }
 
-// Thirty-two threads take as many neighbouring columns, or as many as there are: what they read lies together.
+// Thirty-two threads take as many neighbouring columns, or as many as there are: what they read is contiguous.
 template <class T>
 DC2_FUNCTION void add_up(const SumJob<T>& job, const Block& block) {
     const Index columns = job.columns, runs = (job.rows + job.run - 1) / job.run;

@@ -1,0 +1,262 @@
+"""The rows of a command: files, standard input, their columns, and the engine that reads them."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import typer
+
+from dc2.cli.error_messages import CommandError
+from dc2.cli.options import EngineName, split_names
+from dc2.cli.summary import format_size
+from dc2.io.csv_files import CsvOptions
+from dc2.io.paths import find_files
+from dc2.io.resolve import TableSource, as_source, as_table
+from dc2.io.source import Source
+
+MOST_BYTES = 64 * 2**30
+SPARE_BYTES = 2**28  # of the disk is left free for others
+CHUNK_BYTES = 2**22
+# How files of each kind begin; what begins otherwise is CSV.
+BEGINNINGS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\x93NUMPY": ".npy",
+    b"{": ".jsonl",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+}
+
+
+@contextmanager
+def with_standard_input(data: Sequence[str]) -> Iterator[list[str]]:
+    """Give the files to read, with a copy of standard input in place of ``-``; the copy is deleted afterwards."""
+    if "-" not in data:
+        yield list(data)
+        return
+    if data.count("-") > 1:
+        raise typer.BadParameter("Standard input can be read only once: give - once.")
+    with tempfile.TemporaryDirectory(prefix="dc2-") as folder:
+        kept = _kept(sys.stdin.buffer, Path(folder))
+        yield [str(kept) if name == "-" else name for name in data]
+
+
+def _kept(stream: BinaryIO, folder: Path) -> Path:
+    """Copy a stream to a file whose suffix says what it holds."""
+    chunk = stream.read(CHUNK_BYTES)
+    if not chunk:
+        raise CommandError("Standard input is empty.")
+    if _is_binary(chunk):
+        raise CommandError(
+            "Standard input is neither text nor Parquet, Arrow or .npy. Write it to a file with the right suffix."
+        )
+    suffix = next((suffix for begins, suffix in BEGINNINGS.items() if chunk.startswith(begins)), ".csv")
+    path = folder / f"standard-input{suffix}"
+    written = 0
+    with open(path, "wb") as sink:
+        while chunk:
+            written += len(chunk)
+            limit = min(MOST_BYTES, written + shutil.disk_usage(folder).free - SPARE_BYTES)
+            if written > limit:
+                raise CommandError(
+                    f"Standard input has more than {format_size(limit)}, for which there is no room in "
+                    f"{str(folder.parent)!r}. Write it to a file and name that."
+                )
+            sink.write(chunk)
+            chunk = stream.read(CHUNK_BYTES)
+    return path
+
+
+def _is_binary(chunk: bytes) -> bool:
+    """Return whether bytes are of no known format: not text, which in UTF-16 has zeros at every other place."""
+    if any(chunk.startswith(begins) for begins in BEGINNINGS):
+        return False
+    places = {place % 2 for place, byte in enumerate(chunk[:4096]) if byte == 0}
+    return len(places) == 2 or (not places and sum(byte < 9 for byte in chunk[:4096]) > 0)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What columns are for.
+
+    Attributes
+    ----------
+    columns, drop, ids : sequence of str
+        Features, columns to leave out, columns to be written beside the labels.
+    weight : str or None
+        Column of weights.
+    """
+
+    columns: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    weight: str | None = None
+
+    @classmethod
+    def of(cls, wanted: Any) -> ColumnChoice:
+        """Return the choice that a command's options make; an option that a command does not have counts as empty."""
+        columns, drop, ids = (split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns"))
+        for option, given, names in (
+            ("--columns", getattr(wanted, "columns", ()), columns),
+            ("--drop", getattr(wanted, "drop", ()), drop),
+            ("--id", getattr(wanted, "id_columns", ()), ids),
+        ):
+            if given and not names:
+                raise typer.BadParameter(f"{option} {given[0]!r}: names no column. Name one, or leave the option out.")
+        if columns and drop:
+            raise typer.BadParameter("Give --columns (those to use) or --drop (those to leave out), not both.")
+        for option, names in (("--columns", columns), ("--drop", drop), ("--id", ids)):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise typer.BadParameter(f"{option} names the column {twice!r} twice.")
+        return cls(columns, drop, ids, getattr(wanted, "weight", None))
+
+
+def csv_options(wanted: Any) -> CsvOptions | None:
+    """Return how the options of a command say that text files are to be read; None where they say nothing."""
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(wanted.delimiter, wanted.delimiter)
+    asked = CsvOptions(
+        delimiter,
+        header=not wanted.no_header,
+        encoding=wanted.encoding,
+        decimal=wanted.decimal,
+        thousands=wanted.thousands,
+        na=tuple(wanted.na),
+    )
+    return None if asked == CsvOptions() else asked
+
+
+class Rows:
+    """Files on the command line.
+
+    Parameters
+    ----------
+    data : sequence of str
+        Files, folders, globs, addresses.
+    choice : ColumnChoice
+        What their columns are for.
+    engine : Engine, default="threads"
+        Who reads the files.
+    csv : CsvOptions or None
+        How text files are read.
+    """
+
+    def __init__(
+        self,
+        data: Sequence[str],
+        choice: ColumnChoice,
+        engine: EngineName = EngineName.threads,
+        csv: CsvOptions | None = None,
+    ) -> None:
+        self._data = files = find_files(data, csv)
+        self._unnamed = all(not file.format.named_columns for file in files)
+        self._columns = [self._name(name) for name in choice.columns]
+        self._drop = [self._name(name) for name in choice.drop]
+        self._weight = choice.weight
+        self._open_elsewhere = engine is EngineName.dask
+        self._open = _opener(engine)
+        self.ids = list(choice.ids)
+        self.paths = [file.path for file in files]
+
+    def to_fit(self) -> Source:
+        """Return the features and weights; ids are not read."""
+        if self._columns:
+            return self._open(self._data, columns=self._columns, sample_weight=self._weight)
+        unused = [*self._drop, *self.ids] or None
+        return self._open(self._data, drop=unused, sample_weight=self._weight)
+
+    def table_to_fit(self, as_written: Iterable[str] = ()) -> TableSource | None:
+        """Return the features and weights as they are, whatever their types; None where columns have no names."""
+        if self._unnamed or self._open_elsewhere:
+            return None
+        unused = None if self._columns else [*self._drop, *self.ids] or None
+        return as_table(
+            self._data,
+            columns=self._columns or None,
+            drop=unused,
+            weight=self._weight,
+            texts=list(as_written),
+        )
+
+    def for_model(self, model: Any) -> Source:
+        """Return the columns a model was fitted on, and the ids; as they are where it prepares them."""
+        names, preparer = getattr(model, "feature_names_in_", None), getattr(model, "preparer_", None)
+        if preparer is None:
+            return self.like(names)
+        if self._unnamed:
+            raise typer.BadParameter("The model prepares columns that it knows by name; .npy files have none.")
+        table = as_table(
+            self._data,
+            columns=list(preparer.columns_in_use),
+            extra=self.ids,
+            texts=preparer.read_as_written,
+        )
+        assert table is not None, "files with named columns are a table"
+        return table
+
+    def like(self, feature_names: Sequence[str] | None) -> Source:
+        """Return the columns a model was fitted on, and the ids; by position where there are no names."""
+        if feature_names is None or self._unnamed:
+            return self._open(self._data, columns=self._columns or None, drop=self._drop or None, extra=self.ids)
+        return self._open(self._data, columns=list(feature_names), extra=self.ids)
+
+    def first_ids(self, fitted: Source) -> Any:
+        """Return the ids of the first few rows, with the types that all of them will have."""
+        first = as_table(self._data, columns=fitted.feature_names, extra=self.ids)
+        return None if first is None else next((block.extra for block in first.blocks(1)), None)
+
+    def _name(self, name: str) -> Any:
+        if not self._unnamed:
+            return name
+        try:
+            return int(name)
+        except ValueError:
+            raise typer.BadParameter(f"{name!r}: the columns of .npy files are numbers, from 0.") from None
+
+
+def _opener(engine: EngineName) -> Callable[..., Source]:
+    if engine is not EngineName.dask:
+        return as_source
+    try:
+        from dc2.engines.dask_source import dask_files
+    except ImportError as error:
+        raise ImportError('--engine dask needs Dask, which is not installed: pip install "dc2[dask]"') from error
+    return dask_files
+
+
+def check_engine(engine: EngineName, scheduler: str | None) -> None:
+    """Raise if a scheduler is named for an engine that has none."""
+    if scheduler is not None and engine is not EngineName.dask:
+        raise typer.BadParameter("--scheduler names a Dask cluster: give --engine dask too.")
+
+
+@contextmanager
+def workers(engine: EngineName, scheduler: str | None, jobs: int | None) -> Iterator[None]:
+    """Connect to the Dask cluster at an address, or start one on this machine, until the block ends."""
+    if engine is not EngineName.dask:
+        yield
+        return
+    import distributed  # installed, or the files could not have been opened
+
+    from dc2.engines.dask_engine import local_cluster
+
+    with ExitStack() as stack:
+        if scheduler is None:
+            address: Any = stack.enter_context(local_cluster(jobs))
+        else:
+            address = scheduler
+        try:
+            client = distributed.Client(address)
+        except (OSError, ValueError) as error:
+            raise CommandError(
+                f"No Dask scheduler answers at {scheduler!r} ({error}). Check the address, such as tcp://host:8786."
+            ) from error
+        stack.enter_context(client)
+        yield

@@ -1,0 +1,439 @@
+"""The work of ``dc2 cluster`` and ``dc2 compress``."""
+
+import os
+import shlex
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dc2.cli import summary
+from dc2.cli.commands import ClusterOptions, CompressOptions
+from dc2.cli.describe import choice_facts, cluster_weights
+from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
+from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
+from dc2.cli.options import SimilarityName, scale_of_numbers, taken_as
+from dc2.cli.summary import ClusterSizes, stage_bars
+from dc2.cluster.dc2_clustering import DC2Clustering
+from dc2.compress.compressor import Compressor
+from dc2.engines.engine import Progress
+from dc2.errors import ClustersDoNotShowWarning, ParameterError, PreparationNote
+from dc2.io.model_file import has_control_characters
+from dc2.io.outputs import check_columns, check_output_path, check_room, check_target, write_labels
+from dc2.io.resolve import TableSource
+from dc2.io.source import Source, listed
+from dc2.report.cluster_statistics import ClusterStatistics, variance_kept
+from dc2.report.page import count, environment, percent
+from dc2.spectral.rpf import RPF
+from dc2.tables.preparer import TablePreparer
+
+LOOKED_AT_BYTES = 2**20
+MOST_VALUES = 20
+ROWS_PER_VALUE = 4
+
+
+def hint_on_codes(source: Source) -> str:
+    """Return a hint on columns of few whole numbers beside columns of many values; empty if there are none.
+
+    The first rows decide. Many rows share such a value, and a rating from 1 to 5 may split clusters into five.
+    """
+    first = next(source.blocks(LOOKED_AT_BYTES)).X
+    names = source.feature_names or [str(place) for place in range(first.shape[1])]
+    values = [np.unique(column) for column in first.T]
+    coded = [
+        name
+        for name, distinct in zip(names, values, strict=True)
+        if 1 < len(distinct) <= min(MOST_VALUES, len(first) / ROWS_PER_VALUE) and (distinct % 1 == 0).all()
+    ]
+    many = any(len(distinct) > MOST_VALUES for distinct in values)
+    return _describe(coded) if coded and many else ""
+
+
+def _describe(names: Sequence[str]) -> str:
+    one = len(names) == 1
+    return (
+        f"{listed(names)} {'holds' if one else 'hold'} few whole numbers, and may split clusters at each of them. Use "
+        f"--prepare for counts or ratings, --as category:{names[0]} for codes."
+    )
+
+
+def check_outputs(outputs: Mapping[str, Path | None], *, force: bool, inputs: Sequence[str] = ()) -> dict[str, Path]:
+    """Return the files that are wanted, by what they are, if each can be written; else raise.
+
+    Parameters
+    ----------
+    outputs : mapping of str to path or None
+        What a file is ("labels", "model", ...), and where to write it.
+    force : bool
+        Whether a file that exists may be replaced.
+    inputs : sequence of str
+        Files that are read, which are never replaced.
+    """
+    wanted = {what: path.expanduser() for what, path in outputs.items() if path is not None}
+    seen = {os.path.realpath(path) for path in inputs}
+    for what, path in wanted.items():
+        try:
+            check_target(path, f"The {what}")
+        except ParameterError as error:
+            raise CommandError(str(error)) from error
+        if os.path.realpath(path) in seen:
+            raise CommandError(f"{str(path)!r} is used twice in this command. Choose another file for the {what}.")
+        if path.exists() and not force:
+            raise CommandError(f"{str(path)!r} exists already. Replace it with --force, or choose another name.")
+        seen.add(os.path.realpath(path))
+    return wanted
+
+
+def check_labels(path: Path | None, rows: Rows, source: Source, label_column: str) -> None:
+    """Raise if the labels of a source, with ids beside them, cannot be written to this kind of file."""
+    if path is None:
+        return
+    check_output_path(path)
+    if path.suffix.lower() == ".npy" and rows.ids:
+        raise typer.BadParameter("A .npy file holds labels alone; write .parquet to keep the --id columns.")
+    if label_column in rows.ids:
+        raise typer.BadParameter(
+            f"The --id columns have a column {label_column!r} already; name the labels with --label-column."
+        )
+    check_room(path, source.n_rows)
+    if rows.ids:
+        check_columns(path, rows.first_ids(source))
+
+
+def check_names(model: Path | None, source: Source) -> None:
+    """Raise if a model is to be saved but the name of a column cannot be stored in a model file."""
+    names = [name for name in source.feature_names or () if has_control_characters(name)]
+    if model is not None and names:
+        raise CommandError(
+            f"The data has columns whose names hold control characters: {listed(names)}. Rename them, or leave them "
+            "out with --drop."
+        )
+
+
+def write_and_count(model: Any, source: Source, path: Path, column: str, *, overwrite: bool) -> ClusterSizes:
+    """Write the label of each row to a file and return how many rows each cluster has."""
+    counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
+
+    def count(labels: NDArray[np.int32]) -> None:
+        counts[:] += np.bincount(labels + 1, minlength=len(counts))
+
+    with writing(path):
+        model.predict_to(source, path, column=column, seen=count, overwrite=overwrite)
+    noise, *sizes = (int(count) for count in counts)
+    return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
+
+
+def rescue(problem: str, model: Any, saved: Path | None, labels: Path, wanted: ClusterOptions) -> str:
+    """Return a message that says how to write the labels from the model, which is saved if it was not."""
+    saved = saved or _saved_in_private(model, labels)
+    if saved is None:
+        return f"{problem} The model could not be saved either."
+    options = [("-o", str(labels))]
+    options += [("--id", name) for name in wanted.id_columns]
+    options += [("--na", text) for text in wanted.na]
+    options += [("--columns", name) for name in wanted.columns if not hasattr(model, "feature_names_in_")]
+    changed = {
+        "--delimiter": (wanted.delimiter, None),
+        "--encoding": (wanted.encoding, "utf-8"),
+        "--decimal": (wanted.decimal, "."),
+        "--thousands": (wanted.thousands, None),
+        "--label-column": (wanted.label_column, "label"),
+        "--jobs": (wanted.jobs, None),
+    }
+    options += [(option, str(value)) for option, (value, default) in changed.items() if value != default]
+    flags = ["--no-header"] * wanted.no_header + ["--force"] * wanted.force
+    again = shlex.join(
+        ["dc2", "predict", str(saved), *wanted.data, *(part for pair in options for part in pair), *flags]
+    )
+    return f"{problem} The fit is kept: the model is {str(saved)!r}. Write the labels with: {again}"
+
+
+def _saved_in_private(model: Any, labels: Path) -> Path | None:
+    """Save a model that the user did not ask for in a new folder that only the user can open."""
+    for place in (Path(tempfile.gettempdir()), labels.parent):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="dc2-", dir=place))
+        except OSError:
+            continue
+        path = folder / f"{labels.name.partition('.')[0] or 'model'}.dc2"
+        try:
+            model.save(path)
+            path.chmod(0o600)
+        except (OSError, ValueError):
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        return path
+    return None
+
+
+KERNEL_SIGNATURES = 1000  # a dense kernel of many more takes too long
+
+
+def run_cluster(wanted: ClusterOptions) -> None:
+    """Cluster, write what is wanted and say what was done."""
+    began = time.perf_counter()
+    check_engine(wanted.engine, wanted.scheduler)
+    if wanted.raw and (wanted.taken_as or wanted.prepare):
+        other = "--as" if wanted.taken_as else "--prepare"
+        raise typer.BadParameter(f"--raw: prepares no column, but {other} prepares some. Give one of them.")
+    with with_standard_input(wanted.data) as data:
+        rows = Rows(data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted))
+        files = check_outputs(
+            {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
+            force=wanted.force,
+            inputs=rows.paths,
+        )
+        if "report" in files:
+            environment()
+        source = (None if wanted.raw else rows.table_to_fit(chain(*taken_as(wanted.taken_as)))) or rows.to_fit()
+        check_names(files.get("model"), source)
+        check_labels(files.get("labels"), rows, source, wanted.label_column)
+        with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
+            clusterer = fitted(wanted, source, progress)
+            hint = hint_for(clusterer, source)
+            seconds = dict(clusterer.stage_seconds_)
+            source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
+            sizes = write_outputs(clusterer, source, files, wanted, seconds)
+    total = time.perf_counter() - began
+    # What no stage counts: imports, checks, the model, the report.
+    seconds |= {"other": max(total - sum(seconds.values()), 0.0), "total": total}
+    print_clusters(clusterer, sizes, seconds, files, hint, wanted.json)
+
+
+def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
+    """Return the clusterer that the options ask for, fitted.
+
+    Numbers are scaled unless the user says otherwise; a table that dc2 prepares is scaled by that.
+    """
+    categories, texts = taken_as(wanted.taken_as)
+    always = bool(wanted.taken_as or wanted.prepare)
+    prepare: Any = TablePreparer(categories, texts=texts) if always else "auto"
+    clusterer = configured(wanted, progress, prepare if isinstance(source, TableSource) else None)
+    if always and wanted.scale is None:
+        clusterer.set_params(scale=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
+        warnings.simplefilter("ignore", PreparationNote)  # the summary says it
+        try:
+            clusterer.fit(source)
+        except ParameterError as error:
+            if error.parameter != "scale" or wanted.scale is not None:
+                raise
+            clusterer.set_params(scale=None).fit(source)
+    return clusterer
+
+
+def configured(wanted: ClusterOptions, progress: Progress, prepare: Any) -> DC2Clustering:
+    """Return the clusterer that the options ask for."""
+    by_kernel = wanted.similarity is SimilarityName.rpf
+    n_signatures = KERNEL_SIGNATURES if by_kernel and wanted.signatures == "auto" else wanted.signatures
+    return DC2Clustering(
+        wanted.clusters,
+        n_signatures=n_signatures,
+        similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "graph",
+        scale=scale_of_numbers(wanted.scale),  # type: ignore[arg-type]
+        prepare=prepare,
+        metric=wanted.metric.value,
+        noise=wanted.noise,
+        min_cluster_share=wanted.min_cluster_share,
+        n_jobs=wanted.jobs,
+        random_state=wanted.seed,
+        verbose=progress,
+    )
+
+
+def write_outputs(
+    clusterer: DC2Clustering,
+    source: Source,
+    files: Mapping[str, Path],
+    wanted: ClusterOptions,
+    seconds: dict[str, float],
+) -> ClusterSizes:
+    """Write the model, the labels and the report, each even if another fails, and return the rows of each cluster."""
+    problems: list[str] = []
+
+    def attempt(write: Callable[[], Any]) -> bool:
+        try:
+            write()
+        except Exception as error:
+            problems.append(sentence(error))
+            return False
+        return True
+
+    saved = None
+    if "model" in files and attempt(lambda: save(clusterer, files["model"], overwrite=wanted.force)):
+        saved = files["model"]
+    sizes = cluster_weights(clusterer)
+    if "labels" in files:
+        labels, began = files["labels"], time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                # The categories it would count are not new, but too rare for the sample.
+                warnings.simplefilter("ignore", PreparationNote)
+                sizes = write_and_count(clusterer, source, labels, wanted.label_column, overwrite=wanted.force)
+        except Exception as error:
+            problems.append(rescue(sentence(error), clusterer, saved, labels, wanted))
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            code = INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else TERMINATED
+            problem = "Stopped before the labels were complete."
+            raise CommandError(rescue(problem, clusterer, saved, labels, wanted), code) from None
+        seconds["populate"] += time.perf_counter() - began
+    if "report" in files:
+        attempt(lambda: write_report(clusterer, files["report"], wanted.data, overwrite=wanted.force))
+    if problems:
+        raise CommandError(" ".join(problems))
+    return sizes
+
+
+def save(clusterer: DC2Clustering, path: Path, *, overwrite: bool) -> None:
+    """Save the model."""
+    with writing(path):
+        clusterer.save(path, overwrite=overwrite)
+
+
+def write_report(clusterer: DC2Clustering, page: Path, data: list[str], *, overwrite: bool) -> None:
+    """Write the report of a fit."""
+    from dc2.report.cluster_report import write_report as write
+
+    with writing(page):
+        write(clusterer, page, source_description=", ".join(data), overwrite=overwrite)
+
+
+def hint_for(clusterer: DC2Clustering, source: Source) -> str:
+    """Return a hint on columns of a table that was not prepared but may need it."""
+    if not isinstance(source, TableSource) or hasattr(clusterer, "preparer_"):
+        return ""
+    return hint_on_codes(source.as_numbers())
+
+
+def print_clusters(
+    clusterer: DC2Clustering,
+    sizes: ClusterSizes,
+    seconds: Mapping[str, float],
+    files: Mapping[str, Path],
+    hint: str,
+    as_json: bool,
+) -> None:
+    """Print what was found."""
+    statistics = ClusterStatistics.of(clusterer)
+    kept = percent(statistics.variance_kept)
+    made, n_rows, n_columns = len(clusterer.signatures_), clusterer.n_rows_in_, clusterer.n_features_in_
+    decisions = clusterer.preparer_.decisions_ if hasattr(clusterer, "preparer_") else {}
+    described = {record["cluster"]: record["sets_apart"] for record in statistics.summary}
+    known: dict[str, Any] = {
+        "rows": n_rows,
+        "columns": n_columns,
+        "signatures": made,
+        "distortion": clusterer.distortion_,
+        "variance_kept": statistics.variance_kept,
+        "verdict": statistics.verdict,
+        "stability": {"overall": clusterer.overall_stability_, "clusters": clusterer.stability_.tolist()},
+        "remarks": statistics.remarks,
+        "sets_apart": list(described.values())[: len(sizes.sizes)],
+        "bandwidth": getattr(clusterer, "bandwidth_", None),
+        **({"prepared": decisions} if decisions else {}),
+        **({"hint": hint} if hint else {}),
+    }
+    summary.print_summary(
+        f"{count(len(sizes.sizes), 'cluster')} in {count(n_rows, 'row')} of {count(n_columns, 'column')}",
+        {
+            **{f"column {name}": decision for name, decision in decisions.items()},
+            **choice_facts(clusterer, statistics),
+            "hint": hint,
+            "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept} of the variance",
+            "labels": "" if "labels" in files else "not written: --output FILE writes them",
+        },
+        known,
+        sizes=sizes,
+        described=described,
+        seconds=seconds,
+        files=files,
+        as_json=as_json,
+    )
+
+
+# Names that columns of real data hardly ever have.
+WEIGHT_COLUMN, SPREAD_COLUMN = "dc2_weight", "dc2_spread"
+
+
+def run_compress(wanted: CompressOptions) -> None:
+    """Compress, write what is wanted and say what was done."""
+    began = time.perf_counter()
+    with with_standard_input(wanted.data) as data:
+        rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
+        outputs = {"signatures": wanted.output, "model": wanted.model}
+        files = check_outputs(outputs, force=wanted.force, inputs=rows.paths)
+        check_output_path(wanted.output)
+        source = rows.to_fit()
+        check_names(files.get("model"), source)
+        names = column_names(source)
+        with stage_bars() as progress:
+            compressor = fitted_compressor(wanted, source, progress)
+    if "model" in files:
+        with writing(files["model"]):
+            compressor.save(files["model"], overwrite=wanted.force)
+    with writing(files["signatures"]):
+        write_labels(files["signatures"], [table(compressor, names)], overwrite=wanted.force)
+    print_compressed(compressor, source, {"total": time.perf_counter() - began}, files, wanted.json)
+
+
+def column_names(source: Source) -> Sequence[str]:
+    """Return the names of the columns to write, or raise if one of them is a name that we need."""
+    names = source.feature_names or [f"x{index}" for index in range(source.n_features)]
+    for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
+        if name in names:
+            raise typer.BadParameter(f"The data has a column {name!r} already; leave it out with --drop.")
+    return names
+
+
+def fitted_compressor(wanted: CompressOptions, source: Source, progress: Progress) -> Compressor:
+    """Return the compressor that the options ask for, fitted."""
+    return Compressor(
+        wanted.signatures,
+        scale=scale_of_numbers(wanted.scale),  # type: ignore[arg-type]
+        metric=wanted.metric.value,
+        n_jobs=wanted.jobs,
+        random_state=wanted.seed,
+        verbose=progress,
+    ).fit(source)
+
+
+def table(compressor: Compressor, names: Sequence[str]) -> dict[str, Any]:
+    """Return the signatures as columns, in the units of the data."""
+    signatures, scaling = compressor.signatures_, compressor.router_.scaling
+    points = signatures.points if scaling is None else scaling.undo(signatures.points)
+    columns = dict(zip(names, points.T, strict=True))
+    return {**columns, WEIGHT_COLUMN: signatures.weights, SPREAD_COLUMN: signatures.spread}
+
+
+def print_compressed(
+    compressor: Compressor,
+    source: Source,
+    seconds: Mapping[str, float],
+    files: Mapping[str, Path],
+    as_json: bool,
+) -> None:
+    """Say what was made."""
+    made, kept = compressor.signatures_, variance_kept(compressor.signatures_)
+    summary.print_summary(
+        f"{len(made):,} signatures of {source.n_rows:,} rows of {source.n_features} columns",
+        {"distortion": f"{compressor.distortion_:.4g}: {percent(kept)} of the variance is kept"},
+        {
+            "rows": source.n_rows,
+            "columns": source.n_features,
+            "signatures": len(made),
+            "distortion": compressor.distortion_,
+            "variance_kept": kept,
+        },
+        seconds=seconds,
+        files=files,
+        as_json=as_json,
+    )

@@ -1,0 +1,253 @@
+"""Router: sends rows through a tree and along neighbour lists to their signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.compress.scaling import Scaling
+from dc2.compress.signatures import Sums, raise_too_large
+from dc2.core.reference import ADDING, Centres, NearestOut, SumsOut, hash_at, lanes_dot
+from dc2.errors import InputError
+from dc2.io.model_file import saved_record
+from dc2.trees.tree import RPTree, raise_unusable
+
+MOST_BEAM = 256  # candidates of a row's search; few rows would gain from more
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class Router:
+    """Sends rows to signatures; small, however many rows it was made from.
+
+    Attributes
+    ----------
+    trees : tuple of RPTree
+        One tree, or one per partition if rows were partitioned at random.
+    centres : ndarray of shape (n_signatures, n_features)
+        One point per signature, near the mean of its rows: the leaves of the first tree, then those of the second.
+    neighbour list : ndarray of shape (n_leaves, n_near), int32, or None
+        Signatures near each leaf: its own, then the others, nearest first. With it, a row searches from its leaf's
+        signature for nearer ones.
+    gaps : ndarray of shape (n_leaves, n_near) or None
+        Distances from the first signature of a neighbour list to each of the list, less possible rounding errors. They
+        only save time.
+    beam : int
+        Width of the beam: the candidates that the search of a row holds.
+    deal_seed : int
+        Seed that assigns training rows to trees if there are several.
+    scaling : Scaling or None
+        Applied to rows first: trees and centres are in scaled units.
+    """
+
+    trees: tuple[RPTree, ...]
+    centres: NDArray[Any]
+    neighbor_lists: NDArray[np.int32] | None = None
+    gaps: NDArray[Any] | None = None
+    deal_seed: int = 0
+    scaling: Scaling | None = None
+    beam: int = 1
+
+    takes_device_rows: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise if a row could be sent outside the arrays; called when a router was read from a model file."""
+        leaves = sum(tree.n_leaves for tree in self.trees)
+        neighbor_lists, gaps = self.neighbor_lists, self.gaps
+        is_sound = (
+            len(self.trees) > 0
+            and self.centres.ndim == 2
+            and len(self.centres) == leaves
+            and bool(np.isfinite(self.centres).all())
+            and all(tree.directions.dtype == self.dtype for tree in self.trees)
+            and all(tree.directions.shape[1] == self.n_features for tree in self.trees)
+            and type(self.deal_seed) is int
+            and 0 <= self.deal_seed < 2**64
+            and (self.scaling is None or len(self.scaling.shift) == self.n_features)
+            and (neighbor_lists is None) == (gaps is None)
+            and type(self.beam) is int
+            and 1 <= self.beam <= MOST_BEAM
+        )
+        if neighbor_lists is not None and gaps is not None:
+            is_sound &= (
+                neighbor_lists.dtype == np.int32
+                and neighbor_lists.ndim == 2
+                and len(neighbor_lists) == leaves
+                and neighbor_lists.shape == gaps.shape
+                and gaps.dtype == self.dtype
+                and bool(((neighbor_lists >= 0) & (neighbor_lists < leaves)).all())
+            )
+        if not is_sound:
+            raise InputError("the parts of a Router do not fit together.")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows it routes."""
+        return int(self.centres.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype in which rows are routed."""
+        return self.centres.dtype
+
+    def describe(self) -> str:
+        """Return a short description of what divides the rows."""
+        return "Random cuts"
+
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
+        """Return the signature of each row; with several trees, the nearest of its leaves' signatures."""
+        X = self._on_routing_device(X)
+        given, X = X, self._prepared(X, start)
+        if len(self.trees) == 1:
+            ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
+            if self._scan(0, X, NearestOut(ids)):
+                raise_unusable(given, names, start)
+            return _like_rows(X, ids)
+        candidates = np.stack(
+            [tree.route(X, names, start) + first for tree, first in zip(self.trees, self._starts(), strict=False)],
+            axis=1,
+        )
+        distances = np.empty(candidates.shape, self.dtype)
+        for tree in range(len(self.trees)):
+            off = X - self.centres[candidates[:, tree]]
+            distances[:, tree] = lanes_dot(off, off)
+        nearest = distances.argmin(axis=1)[:, None]
+        return np.take_along_axis(candidates, nearest, axis=1)[:, 0].astype(np.int32)
+
+    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return the nearest few signatures that each row finds and their squared distances, nearest first.
+
+        At most as many as a neighbour list holds.
+        """
+        return self.nearest_and_few(X, few)[1:]
+
+    def nearest_and_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
+        """Return the results of `assign` and of `nearest_few` from one search; for one tree.
+
+        The first of the few is the signature that `assign` returns. If `few` is larger than the beam, it is rarely
+        a nearer one.
+        """
+        assert self.neighbor_lists is not None
+        ids = _empty(X, len(X), np.int32)
+        near_ids = _empty(X, (len(X), min(few, self.neighbor_lists.shape[1])), np.int32)
+        squared = _empty(X, near_ids.shape, self.dtype)
+        if self._scan(0, self._prepared(X), NearestOut(ids, near_ids, squared)):
+            raise_unusable(X, None, 0)
+        if isinstance(X, np.ndarray):
+            return ids, near_ids, squared
+        return X.asnumpy(ids), X.asnumpy(near_ids), X.asnumpy(squared)
+
+    def add_up(
+        self,
+        X: NDArray[Any],
+        rows: NDArray[np.int64] | range,
+        weights: NDArray[np.float64] | None,
+        magic: NDArray[np.float64],
+        sums: Sums,
+        names: tuple[str, ...] | None = None,
+        near_ids: NDArray[np.int32] | None = None,
+    ) -> NDArray[np.int32]:
+        """Return the signature of each training row, and add it to `sums`; several threads may add to the same.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), or rows on a GPU
+        rows : ndarray of shape (n_rows,) or range
+            Global numbers of the rows.
+        magic : ndarray of shape (2, n_features + 2)
+            See `dc2.compress.signatures.grids`.
+        near_ids : ndarray of shape (n_rows, few), int32, optional
+            Output: the nearest few signatures of each row, nearest first, as
+            `nearest_and_few` gives them. Needs one tree with neighbour lists.
+        """
+        X = self._on_routing_device(X)
+        ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
+        given, X = X, self._prepared(X, int(rows[0]) if len(rows) else 0)
+        weights = None if weights is None else np.ascontiguousarray(weights)
+        if len(self.trees) == 1:
+            found = NearestOut(ids)
+            if near_ids is not None:
+                few = _empty(X, near_ids.shape, np.int32)
+                found = NearestOut(ids, few, _empty(X, near_ids.shape, self.dtype))
+            if self._scan(0, X, found, weights, SumsOut(magic, sums.counts, sums.totals)):
+                raise_unusable(given, names, int(rows[0]))
+            if near_ids is not None:
+                near_ids[:] = few if isinstance(X, np.ndarray) else X.asnumpy(few)
+            return _like_rows(X, ids)
+        dealt = deal(self.deal_seed, np.asarray(rows), len(self.trees))
+        for number, first in enumerate(self._starts()[:-1]):
+            part = np.flatnonzero(dealt == number)
+            part_ids = np.empty(len(part), np.int32)
+            part_sums = Sums.zeros(self.trees[number].n_leaves, self.n_features)
+            part_weights = None if weights is None else weights[part]
+            part_out = SumsOut(magic, part_sums.counts, part_sums.totals)
+            if self._scan(number, X[part], NearestOut(part_ids), part_weights, part_out):
+                raise_unusable(given, names, int(rows[0]))
+            ids[part] = part_ids + first
+            leaves = slice(first, first + self.trees[number].n_leaves)
+            with ADDING:
+                Sums(sums.counts[leaves], sums.totals[:, leaves]).add(part_sums)
+        return ids
+
+    def means_on_device(self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the mean of each signature's rows, which are on a GPU and scaled already.
+
+        Gives the same bits as `add_up` and `Sums.means_and_spread`; the sums stay on the GPU.
+        """
+        (tree,) = self.trees
+        centres = Centres(self.centres, self.neighbor_lists, self.gaps, self.beam)
+        means: NDArray[Any]
+        means, bad_rows, bad_sums = X.means(weights, tree.arrays, centres, magic)
+        if bad_rows:
+            raise_unusable(X, None, 0)
+        if bad_sums:
+            raise_too_large(float(np.abs(self.centres).max()))
+        return means
+
+    def _prepared(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
+        X = X.astype(self.dtype, copy=False)
+        return X if self.scaling is None else self.scaling.apply(X, start)
+
+    def _on_routing_device(self, X: Any) -> Any:
+        """Return rows on the device that routes them: their own or, for several trees, the host."""
+        return X if len(self.trees) == 1 else np.asarray(X)
+
+    def _starts(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(tree.n_leaves for tree in self.trees)])
+
+    def _scan(
+        self,
+        number: int,
+        X: NDArray[Any],
+        found: NearestOut,
+        weights: NDArray[np.float64] | None = None,
+        sums: SumsOut | None = None,
+    ) -> int:
+        """Route rows through one tree; return how many are not finite."""
+        tree = self.trees[number]
+        first = int(self._starts()[number])
+        points = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
+        centres = Centres(points, self.neighbor_lists, self.gaps, self.beam)
+        if not isinstance(X, np.ndarray):
+            return int(X.scan(weights, tree.arrays, centres, sums, found))
+        return core.scan(X, weights, tree.arrays, centres, sums, found)
+
+
+def _empty(X: Any, shape: Any, dtype: Any) -> Any:
+    """Return an empty array on the device of the rows."""
+    return np.empty(shape, dtype) if isinstance(X, np.ndarray) else X.empty(shape, dtype)
+
+
+def _like_rows(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return signature numbers as the kind of array of the rows."""
+    converted: NDArray[np.int32] = ids if isinstance(X, np.ndarray) else X.form(ids)
+    return converted
+
+
+def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
+    """Return the random part of each row, which depends on the row's number alone."""
+    return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)

@@ -1,0 +1,236 @@
+"""Distinct rows: equal rows become one, with their weights added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2 import core
+from dc2.core.reference import hash_at, smallest_hashes
+from dc2.engines.engine import Engine
+from dc2.errors import InputError
+from dc2.io.source import Block, Source, check_weights_sum
+from dc2.trees.tree import NO_LIMIT, raise_unusable
+
+ALL = 2**64 - 1
+MARGIN = 6.0  # standard deviations: slightly more rows are kept than asked for, then cut to size
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a source, and what one pass over it found.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_sampled,), int64
+        Global row numbers, ascending; rows of weight 0 are never sampled.
+    X : ndarray of shape (n_sampled, n_features)
+    weights : ndarray of shape (n_sampled,), float64, or None
+    n_rows : int
+        Rows of the source.
+    total_weight : float
+        Their weight.
+    on_device : DeviceRows or None
+        The same rows on a graphics card, where the engine has one.
+    """
+
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    n_rows: int
+    total_weight: float
+    on_device: Any = None
+
+    def sent_to(self, engine: Engine) -> Sample:
+        """Return the sample with its rows on the card of an engine that has one."""
+        send = getattr(engine, "on_device", None)
+        return self if send is None else replace(self, on_device=send(self.X))
+
+    @property
+    def weight(self) -> float:
+        """Weight of the sampled rows."""
+        return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    rows: NDArray[np.int64]
+    X: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    n_rows: int
+    total_weight: float
+
+
+def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited: bool = True) -> Sample:
+    """Return the `size` rows with the smallest hash, in one pass that keeps about twice as many at a time."""
+    if source.in_memory and source.n_rows is not None and size >= source.n_rows:
+        return _everything(source)
+    limit = first_limit(size, source.n_rows) if limited else ALL
+    picker = _Picker(seed, limit, size, source.feature_names)
+    parts: list[_Part] = []
+    held = n_rows = 0
+    total_weight = 0.0
+    merge = partial(_smallest, size=size, seed=seed)
+    for part in engine.map(picker, source, stage="divide", merge=merge):
+        parts.append(part)
+        held += len(part.rows)
+        n_rows += part.n_rows
+        total_weight += part.total_weight
+        if held > 2 * size:
+            parts = [merge(parts)]
+            held = size
+            picker.limit = int(hash_at(seed, parts[0].rows).max())
+    if n_rows == 0:
+        raise InputError("Found array with 0 sample(s): the source holds no rows, and at least 1 is required.")
+    check_weights_sum(total_weight, n_rows)
+    chosen = merge(parts)
+    if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
+        # There were fewer small hashes, or more zero weights, than expected: read again without a limit.
+        return take_sample(source, engine, size, seed, limited=False)
+    return Sample(chosen.rows, chosen.X, chosen.weights, n_rows, total_weight)
+
+
+class _Picker:
+    """Keeps the rows of a block whose hash is at most a limit, but never more than the whole sample needs.
+
+    The limit may fall during the pass.
+    """
+
+    def __init__(self, seed: int, limit: int, size: int, feature_names: tuple[str, ...] | None) -> None:
+        self.seed, self.limit, self.size, self.feature_names = seed, limit, size, feature_names
+
+    def __call__(self, block: Block) -> _Part:
+        rows = _sampled_rows(block, self.seed, self.limit)
+        if block.weights is not None:
+            rows = rows[block.weights[rows - block.start] > 0]
+        rows = rows[smallest_hashes(self.seed, rows, self.size)]
+        X = block.take(rows - block.start)
+        if not np.isfinite(X).all():
+            raise_unusable(block.X, self.feature_names, block.start)
+        weights = None if block.weights is None else block.weights[rows - block.start]
+        total = float(block.n_rows) if block.weights is None else float(block.weights.sum())
+        return _Part(rows, X, weights, block.n_rows, total)
+
+
+def _sampled_rows(block: Block, seed: int, limit: int) -> NDArray[np.int64]:
+    """Return the numbers of a block's rows whose hash is at most a limit, found where the rows lie."""
+    on_device = getattr(block.rows, "sample_rows", None)
+    rows: NDArray[np.int64] = (
+        core.sample_rows(seed, block.start, block.stop, limit)
+        if on_device is None
+        else on_device(seed, block.start, limit)
+    )
+    return rows
+
+
+def first_limit(size: int, n_rows: int | None) -> int:
+    """Return the hash below which `size` of `n_rows` rows are expected, with a margin."""
+    if n_rows is None or size >= n_rows:
+        return ALL
+    wanted = size + MARGIN * np.sqrt(size) + MARGIN**2
+    return min(ALL, int(wanted / n_rows * 2.0**64))
+
+
+def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
+    """Return the `size` rows with the smallest hash among several parts, copied once: a sample may be large."""
+    if len(parts) == 1 and len(parts[0].rows) <= size:
+        return parts[0]
+    rows = np.concatenate([part.rows for part in parts])
+    places = smallest_hashes(seed, rows, size)
+    X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)])
+    cuts = np.searchsorted(places, starts)
+    for part, start, first, last in zip(parts, starts, cuts, cuts[1:], strict=False):
+        X[first:last] = part.X[places[first:last] - start]
+    weights = None
+    if parts[0].weights is not None:
+        weights = np.concatenate([part.weights for part in parts if part.weights is not None])[places]
+    return _Part(
+        rows[places], X, weights,
+        sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
+    )  # fmt: skip
+
+
+def _everything(source: Source) -> Sample:
+    """Take all rows that lie in memory, without a copy unless some have weight 0."""
+    block = next(source.blocks(NO_LIMIT))
+    if not np.isfinite(block.X).all():
+        raise_unusable(block.X, source.feature_names, 0)
+    rows = np.arange(len(block.X), dtype=np.int64)
+    if block.weights is None:
+        return Sample(rows, block.X, None, len(rows), float(len(rows)))
+    total = float(block.weights.sum())
+    check_weights_sum(total, len(rows))
+    if block.weights.all():
+        return Sample(rows, block.X, np.ascontiguousarray(block.weights), len(rows), total)
+    kept = block.weights > 0
+    return Sample(rows[kept], block.X[kept], block.weights[kept], len(rows), total)
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The distinct rows among all.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_distinct,), intp
+        The first row of each, ascending.
+    of_row : ndarray of shape (n_rows,), intp
+        The distinct row that each row equals.
+    """
+
+    first: NDArray[np.intp]
+    of_row: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def distinct_rows(X: NDArray[Any]) -> DistinctRows:
+    """Find equal rows, by sorting a hash of each; 0 and -0 are the same number.
+
+    Examples
+    --------
+    >>> found = distinct_rows(np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]))
+    >>> found.first.tolist(), found.of_row.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    _, first, of_row = np.unique(_hashes(X), return_index=True, return_inverse=True)
+    if not np.array_equal(X, X[first[of_row]]):  # a collision of hashes, which hardly ever happens
+        _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return DistinctRows(first[order], rank[of_row.ravel()])
+
+
+def has_distinct_rows(X: NDArray[Any], count: int) -> bool:
+    """Tell whether at least so many rows differ from each other; repeats of rows make no difference.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]])
+    >>> has_distinct_rows(X, 2), has_distinct_rows(X, 3)
+    (True, False)
+    """
+    some = X[: 2 * count]  # mostly enough
+    return len(X) >= count and any(len(np.unique(_hashes(rows))) >= count for rows in (some, X))
+
+
+def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row."""
+    bits = np.dtype(f"u{X.dtype.itemsize}")
+    hashes = np.zeros(len(X), np.uint64)
+    for column in X.T:
+        hashes += np.ascontiguousarray(column + 0.0).view(bits)
+        hashes *= _STEP
+        hashes ^= hashes >> np.uint64(29)
+    return hashes

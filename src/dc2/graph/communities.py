@@ -1,0 +1,316 @@
+"""Conquering a sparse similarity by communities of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from dc2.graph.borders import clouds_apart
+from dc2.graph.conquest import RESAMPLINGS, Conquest
+from dc2.graph.density import crossing_share
+from dc2.graph.fixed_k import exactly, merged
+from dc2.graph.hierarchy import FarGroups, layer_heights
+from dc2.graph.layers import CommunityResult, by_weight, distinct, nest, parents
+from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
+from dc2.graph.neighbor_graph import GraphSimilarity
+from dc2.graph.nodes import Nodes
+from dc2.graph.resolutions import (
+    GraphNodes,
+    ResolutionSweep,
+    Search,
+    communities_at,
+    join_isolated,
+    sweep_around,
+    sweep_resolutions,
+)
+from dc2.graph.select_k import (
+    Candidate,
+    Evidence,
+    agreement,
+    candidates,
+    clearest,
+    evaluated,
+    evidence_of,
+    mean_agreement,
+    plateaus,
+    resampled,
+    resamples,
+)
+from dc2.parameters import usable_threads
+from dc2.random import tree_seed
+
+
+def find_communities(
+    nodes: GraphNodes, requested: RequestedClusters, before: CommunityResult | None = None
+) -> CommunityResult:
+    """Find the clusters of a neighbour graph.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        The graph, and what is known about its nodes.
+    requested : RequestedClusters
+        How many clusters are asked for.
+    before : CommunityResult, optional
+        An earlier result for the same nodes; its findings are used again.
+
+    Returns
+    -------
+    CommunityResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dc2.graph.neighbor_graph import shared_rows_graph
+    >>> rows = np.repeat([[0.0], [9.0]], 30, axis=0) + np.linspace(0, 1, 60)[:, None]
+    >>> near = np.argsort(np.abs(rows - rows.T), axis=1, kind="stable")[:, :8].astype(np.int32)
+    >>> nodes = GraphNodes(shared_rows_graph(near, None, 60), rows, np.ones(60), seed=0, n_threads=1)
+    >>> result = find_communities(nodes, RequestedClusters())
+    >>> result.n_clusters
+    2
+    >>> find_communities(nodes, RequestedClusters.exactly(3), before=result).n_clusters
+    3
+    """
+    n_nodes = nodes.graph.n_nodes
+    low, high = min(requested.low, n_nodes), n_nodes if requested.high is None else min(requested.high, n_nodes)
+    if before is not None:
+        nodes = replace(nodes, parts=before.sweep.parts)
+    if low == high:
+        return _given(nodes, low, requested, before)
+    if before is not None and before.sweep.complete:
+        sweep, path = before.sweep, before.resolution_path
+    else:
+        sweep, path = sweep_resolutions(nodes), None
+    evidence = Evidence(nodes, sweep, path)
+    allowed = candidates(sweep, evidence, RequestedClusters(low, high))
+    found = allowed if (low, high) == (1, n_nodes) else candidates(sweep, evidence, RequestedClusters())
+    if allowed and (low > 1 or allowed[0].score > 0):
+        best = allowed[0]
+        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.place]), nodes.node_weights)
+        chosen, resolution = best.numbers, float(sweep.resolutions[best.place])
+    else:
+        labels, chosen, resolution = _fewest(nodes, sweep, evidence, low)
+    others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
+    verdict = Verdict(requested, chosen, next(others, None), evidence.least, resolution)
+    return _result(nodes, sweep, evidence, labels, verdict, found)
+
+
+def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
+    """Return the result with another of its layers chosen."""
+    return replace(result, labels=result.layers[layer], chosen_layer=layer)
+
+
+def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: CommunityResult | None) -> CommunityResult:
+    """Return k clusters: the same ones whatever was found before; only layers and the sweep are kept from that."""
+    sweep = sweep_around(nodes, k)
+    evidence = Evidence(nodes, sweep)
+    same = [plateau for plateau in plateaus(sweep, evidence.below) if plateau.n_clusters == k]
+    if same:
+        place = clearest(same[0], evidence)
+        labels, resolution = sweep.partitions[place], float(sweep.resolutions[place])
+    else:
+        labels, found_at = exactly(nodes, sweep, k)
+        resolution = np.nan if found_at is None else found_at
+    other = _merged_finer(nodes, sweep, k)
+    if other is not None and 2 * crossing_share(nodes.graph, other) < crossing_share(nodes.graph, labels):
+        labels, resolution = other, np.nan
+    chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, same[0].width if same else 0.0)
+    verdict = Verdict(requested, chosen, None, evidence.least, resolution)
+    labels = by_weight(clouds_apart(nodes, labels), nodes.node_weights)
+    if before is not None and before.sweep.complete:
+        sweep, evidence = before.sweep, Evidence(nodes, before.sweep, before.resolution_path)
+    return _result(nodes, sweep, evidence, labels, verdict, evaluated(sweep, evidence))
+
+
+def _evidence_for_given(
+    nodes: GraphNodes,
+    sweep: ResolutionSweep,
+    evidence: Evidence,
+    labels: NDArray[np.int32],
+    resolution: float,
+    width: float,
+) -> NumberEvidence:
+    """Return the evidence for the communities of a given number, before borders through clouds are moved."""
+    k = int(labels.max()) + 1
+    if k == 1:  # nothing speaks against it, and nothing has to be measured
+        return NumberEvidence(1, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0)
+    others = _bootstrapped(nodes, sweep, labels, range(1, resamples(nodes.graph.n_nodes) + 1), resolution)
+    agrees = mean_agreement([labels, *others], nodes.graph.volumes)
+    depth, crossing = evidence.density_gaps_of(labels)
+    strength = evidence_of(agrees, depth, crossing, evidence)
+    return NumberEvidence(k, agrees, width, depth, crossing, strength, strength - evidence.least)
+
+
+def _merged_finer(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> NDArray[np.int32] | None:
+    """Merge the next finer partition and the small parts of the graph to k clusters; return the fewer crossing edges.
+
+    A single resolution may cut a large cluster before it separates small ones. Merging has no such limit, and leaves
+    far fewer edges between clusters. Clusters of few nodes may be whole only among the small parts.
+    """
+    if k == 1:
+        return None
+    parts = join_isolated(nodes.graph, sweep.parts.part, nodes.node_weights, nodes.points)
+    finer = np.flatnonzero(sweep.n_clusters > k)
+    partitions = [sweep.partitions[finer[np.argmin(sweep.n_clusters[finer])]]] if len(finer) else []
+    partitions += [parts] if parts.max() >= k else []
+    found = [merged(nodes.graph, nodes.points, labels, k) for labels in partitions]
+    return min(found, key=lambda labels: crossing_share(nodes.graph, labels), default=None)
+
+
+def _fewest(
+    nodes: GraphNodes, sweep: ResolutionSweep, evidence: Evidence, low: int
+) -> tuple[NDArray[np.int32], NumberEvidence, float]:
+    """Return the smallest number of clusters allowed, for want of evidence for any other."""
+    labels, found_at = exactly(nodes, sweep, low)
+    resolution = np.nan if found_at is None else found_at
+    chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, 0.0)
+    return by_weight(labels, nodes.node_weights), chosen, resolution
+
+
+def _result(
+    nodes: GraphNodes,
+    sweep: ResolutionSweep,
+    evidence: Evidence,
+    labels: NDArray[np.int32],
+    verdict: Verdict,
+    found: list[Candidate],
+) -> CommunityResult:
+    """Put the result together: layers are the candidates with enough evidence, and groups of clusters far apart."""
+    far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
+    reliable = [sweep.partitions[candidate.place] for candidate in found if candidate.score > 0]
+    others = distinct([*reliable, *far.layers()], nodes.node_weights)
+    layers, chosen = nest(nodes.graph, nodes.node_weights, labels, others)
+    heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], sweep, far)
+    scores = np.full(len(sweep.resolutions), np.nan)
+    for candidate in found:
+        scores[candidate.plateau.places] = candidate.score
+    path: dict[str, NDArray[np.generic]] = {
+        "resolution": sweep.resolutions,
+        "n_clusters": sweep.n_clusters,
+        "agreement": evidence.agreements.copy(),
+        "depth": evidence.depths.copy(),
+        "crossing": evidence.crossings.copy(),
+        "score": scores,
+        "chosen": sweep.resolutions == verdict.resolution,
+    }
+    return CommunityResult(labels, layers, chosen, parents(layers), heights, path, verdict, sweep)
+
+
+def partitions_by_number(result: CommunityResult, node_weights: NDArray[np.float64]) -> dict[int, NDArray[np.int32]]:
+    """Return a partition of the nodes for each number of clusters, fewest clusters first.
+
+    Each is taken from the middle of the resolutions that gave this number; the result's own number has its own
+    clusters.
+    """
+    found: dict[int, NDArray[np.int32]] = {}
+    for k in np.unique(result.sweep.n_clusters).tolist():
+        places = np.flatnonzero(result.sweep.n_clusters == k)
+        found[k] = by_weight(result.sweep.partitions[places[len(places) // 2]], node_weights)
+    found[result.n_clusters] = result.labels
+    return dict(sorted(found.items()))
+
+
+# The edges of all resampled graphs in memory at a time; making these takes about half a gigabyte.
+EDGES_AT_ONCE = 1 << 23
+
+
+def bootstrap_communities(result: CommunityResult, nodes: GraphNodes, times: int) -> list[NDArray[np.int32]]:
+    """Return the clusters of resampled graphs, found in the same way as those of the result.
+
+    Each resampled graph is searched at the resolution of the result's own clusters. If the result was merged from
+    finer clusters, each resample is merged too; if the number of clusters was given, borders through clouds are moved.
+
+    Parameters
+    ----------
+    result : CommunityResult
+    nodes : Nodes
+        The nodes that the result is about.
+    times : int
+        Number of resamples.
+    """
+    if result.n_clusters == 1:
+        return [result.labels]
+    # The first resamples already took part in choosing the number of clusters.
+    first = resamples(nodes.graph.n_nodes) + 1
+    borders = result.verdict.requested.exact
+    drawn = range(first, first + times)
+    return _bootstrapped(nodes, result.sweep, result.labels, drawn, result.verdict.resolution, borders)
+
+
+def _bootstrapped(
+    nodes: GraphNodes,
+    sweep: ResolutionSweep,
+    labels: NDArray[np.int32],
+    numbers: Sequence[int],
+    resolution: float,
+    borders: bool = False,
+) -> list[NDArray[np.int32]]:
+    """Return the clusters of resampled graphs with these numbers, found in the same way as the given ones.
+
+    Each graph is searched at the resolution of the partition of the sweep that agrees best with the given one. If that
+    has more clusters, they are merged. If asked for, borders through clouds are moved.
+    """
+    k = int(labels.max()) + 1
+    place = _place_of(sweep, labels, nodes.node_weights, resolution)
+    at, finer = float(sweep.resolutions[place]), sweep.n_clusters[place] > k
+
+    def bootstrap(number: int) -> NDArray[np.int32]:
+        graph = resampled(nodes.graph, nodes.seed + number)
+        found = communities_at(nodes, at, Search.of(graph, sweep.parts, nodes.seed))
+        found = merged(graph, nodes.points, found, k) if finer and found.max() >= k else found
+        return clouds_apart(replace(nodes, graph=graph), found) if borders else found
+
+    at_once = max(1, EDGES_AT_ONCE // max(1, len(nodes.graph.indices)))
+    with ThreadPoolExecutor(min(nodes.n_threads, at_once)) as pool:
+        return list(pool.map(bootstrap, numbers))
+
+
+def _place_of(
+    sweep: ResolutionSweep, labels: NDArray[np.int32], node_weights: NDArray[np.float64], resolution: float
+) -> int:
+    """Return the place in the sweep whose clusters agree best with the given ones; of equals, the given resolution."""
+    alike = np.array([agreement(found, labels, node_weights) for found in sweep.partitions])
+    best = np.flatnonzero(alike >= alike.max())
+    chosen = best[sweep.resolutions[best] == resolution]
+    return int(chosen[0] if len(chosen) else best[len(best) // 2])
+
+
+@dataclass(frozen=True)
+class GraphConqueror:
+    """Leiden's communities at many resolutions, and a choice among them."""
+
+    def conquer(
+        self,
+        similarity: GraphSimilarity,
+        nodes: Nodes,
+        requested: RequestedClusters,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+        before: Conquest | None = None,
+    ) -> Conquest:
+        """Return the clusters that persist, or as many as were asked for; what was found before is used again."""
+        known = None if before is None else before.communities
+        found = find_communities(_graph_nodes(similarity, nodes, seeds, n_jobs), requested, known)
+        return Conquest(found.labels, requested.low if requested.exact else found.n_clusters, communities=found)
+
+    def bootstrap(
+        self,
+        found: Conquest,
+        similarity: GraphSimilarity,
+        nodes: Nodes,
+        seeds: SeedSequence,
+        n_jobs: int | None,
+    ) -> list[NDArray[np.int32]]:
+        """Return the clusters that resampled rows lead to."""
+        assert found.communities is not None
+        graph_nodes = _graph_nodes(similarity, nodes, seeds, n_jobs)
+        return bootstrap_communities(found.communities, graph_nodes, RESAMPLINGS)
+
+
+def _graph_nodes(similarity: GraphSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None) -> GraphNodes:
+    return GraphNodes(similarity.graph, nodes.points, nodes.node_weights, tree_seed(seeds), usable_threads(n_jobs))

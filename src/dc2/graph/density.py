@@ -1,0 +1,285 @@
+"""DensityGaps: whether nodes are sparser between two communities than inside both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from threadpoolctl import threadpool_limits
+
+from dc2.core.neighbours_reference import squared_distances_of_pairs
+
+if TYPE_CHECKING:
+    from dc2.graph.neighbor_graph import SharedRowsGraph
+
+NODES = 300
+FEWEST_NODES = 30
+# The shares of all pairs between whose distances the dimension is taken: farther apart than neighbours, yet within a
+# cluster if there are up to ten; and as far apart as half of the pairs, where columns of noise no longer hide a curve.
+SHARES = np.array([0.01, 0.1, 0.5])
+CURVE, NO_CURVE = 1.5, 2.5
+ROWS = 2048
+MATTERS = 0.95  # of the variance; the rest is taken for noise
+ALL = 1 - 1e-12  # of the variance; the rest comes from rounding
+
+
+def large_scale_dimension(points: NDArray[Any]) -> float:
+    """Return with which power of the distance the number of pairs grows (the correlation dimension), at least 1.
+
+    The smaller one of two ranges of distances counts. Infinite if there are too few points, or if all are equally far
+    apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> turn = np.linspace(0, 2 * np.pi, 600)
+    >>> ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    >>> draw = np.random.default_rng(0)
+    >>> round(large_scale_dimension(ring + draw.normal(0, 0.02, ring.shape)), 1)
+    1.1
+    >>> round(large_scale_dimension(draw.uniform(size=(600, 2))), 1)
+    1.7
+    """
+    some = points[:: -(-len(points) // NODES)].astype(np.float64)
+    if len(some) < FEWEST_NODES:
+        return np.inf
+    distances = np.quantile(pdist(some), SHARES)
+    if not 0 < distances[0] < distances[1] < distances[2]:
+        return np.inf
+    return max(float((np.diff(np.log(SHARES)) / np.diff(np.log(distances))).min()), 1.0)
+
+
+def dimension_for_cuts(local: float, large: float) -> float:
+    """Return the dimension that says how often chance cuts rows at the same places.
+
+    Rows along a curve are cut at the same places again and again, however thick the curve is and whatever the dimension
+    of its inside. So for a curve the dimension at large counts, otherwise the local one, and in between a part of both.
+
+    Examples
+    --------
+    >>> dimension_for_cuts(5.0, 1.2), dimension_for_cuts(5.0, 2.0), dimension_for_cuts(5.0, 3.0)
+    (1.2, 3.5, 5.0)
+    """
+    share = min(max((large - CURVE) / (NO_CURVE - CURVE), 0.0), 1.0)
+    return local if share == 1 else share * local + (1 - share) * min(local, large)
+
+
+def linear_dimension(X: NDArray[Any], share: float = MATTERS) -> int:
+    """Return how many principal axes hold a share of the variance of rows, by default 95%, at least 1.
+
+    It counts the columns that matter: constant, repeated and dependent columns, and weak noise, add nothing. Up to 2048
+    rows, at even steps, are looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cloud = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> wider = np.concatenate([cloud, cloud, np.ones((1000, 5))], axis=1)
+    >>> linear_dimension(cloud), linear_dimension(wider)
+    (3, 3)
+    """
+    some = X[:: -(-len(X) // ROWS)].astype(np.float64)
+    some -= some.mean(axis=0)
+    some /= np.abs(some).max() or 1.0  # squares of very large or small values would not be finite
+    with threadpool_limits(limits=1):  # other numbers of threads would round differently
+        products = some.T @ some if some.shape[1] <= len(some) else some @ some.T
+        variances = np.maximum(np.linalg.eigvalsh(products)[::-1], 0.0)
+    held = np.cumsum(variances)
+    return int(np.searchsorted(held, share * held[-1])) + 1
+
+
+def spanned_dimension(X: NDArray[Any]) -> int:
+    """Return the dimension of the flat space that holds rows: the columns, without constant and dependent ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> line = np.random.default_rng(0).normal(size=(1000, 1))
+    >>> spanned_dimension(np.concatenate([line, 2 * line, np.ones((1000, 5))], axis=1))
+    1
+    """
+    return linear_dimension(X, ALL)
+
+
+# A cluster's main neighbours have at least half as many ties to it as the neighbour with the most.
+MAIN_NEIGHBOUR = 0.5
+_PAIRS_COUNTED = 1 << 20
+
+
+def sparsity(
+    graph: SharedRowsGraph, points: NDArray[Any], node_weights: NDArray[np.float64], n_threads: int = 1
+) -> tuple[NDArray[np.float64], float]:
+    """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
+
+    Density is the mass near a node divided by the volume that it fills. Near are the m nearest nodes if rows are the
+    nodes, otherwise all tied nodes. Volume grows with the d-th power of distance, where d is the dimension estimated
+    from the distances (by the method of Levina and Bickel, one estimate for all nodes).
+    """
+    if graph.rows_are_nodes:
+        starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
+        ties, reach = (starts, graph.near[:, 1:].ravel()), "last"
+    else:
+        ties, reach = (graph.indptr, graph.indices), "mean"
+    nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
+    squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
+    return _sparsity(*ties, squared, node_weights, reach)
+
+
+def _sparsity(
+    starts: NDArray[np.int64],
+    others: NDArray[np.int32],
+    squared: NDArray[np.float64],
+    node_weights: NDArray[np.float64],
+    reach: str,
+) -> tuple[NDArray[np.float64], float]:
+    n = len(starts) - 1
+    counts = np.diff(starts)
+    nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
+    smallest = max(float(squared.max(initial=0.0)) * 1e-24, np.finfo(np.float64).tiny)
+    logs = 0.5 * np.log(np.maximum(squared, smallest))
+    tied = counts > 0
+    mean = np.bincount(nodes, logs, minlength=n) / np.maximum(counts, 1)
+    largest = np.full(n, -np.inf)
+    if len(logs):
+        largest[tied] = np.maximum.reduceat(logs, starts[:-1][tied])
+    spread = float((largest[tied] - mean[tied]).mean()) if tied.any() else 0.0
+    if not spread > 0:
+        return np.zeros(n), 1.0
+    mass = node_weights + np.bincount(nodes, node_weights[others], minlength=n)
+    radius = largest if reach == "last" else mean
+    values = radius / spread - np.log(np.maximum(mass, np.finfo(np.float64).tiny))
+    values[~tied] = values[tied].max()
+    return values, 1 / spread
+
+
+@dataclass(frozen=True)
+class DensityGaps:
+    """What the search for valleys needs, made once per graph. Each tie is listed once, not in both directions.
+
+    Attributes
+    ----------
+    ends, others : ndarray of shape (n_pairs,), int32
+        The nodes that are tied.
+    ties : ndarray of shape (n_pairs,)
+    closeness : ndarray of shape (n_pairs,)
+        Ties relative to all ties of both nodes.
+    between : ndarray of shape (n_pairs,)
+        How sparse it is between the two nodes.
+    volumes : ndarray of shape (n_nodes,)
+    thread : float
+        See `edges_of_a_chain`.
+    sparsity : ndarray of shape (n_nodes,)
+    dimension : float
+    """
+
+    ends: NDArray[np.int32]
+    others: NDArray[np.int32]
+    ties: NDArray[np.float64]
+    closeness: NDArray[np.float64]
+    between: NDArray[np.float64]
+    volumes: NDArray[np.float64]
+    thread: float
+    sparsity: NDArray[np.float64]
+    dimension: float
+
+    @classmethod
+    def of(
+        cls, graph: SharedRowsGraph, points: NDArray[Any], node_weights: NDArray[np.float64], n_threads: int = 1
+    ) -> DensityGaps:
+        """Take the density of each node."""
+        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
+        once = nodes < graph.indices
+        ends, others, ties = nodes[once], graph.indices[once], graph.weights[once]
+        volumes = np.maximum(graph.volumes, 1.0)
+        sparse, dimension = sparsity(graph, points, node_weights, n_threads)
+        closeness = ties / np.sqrt(volumes[ends] * volumes[others])
+        between = (sparse[ends] + sparse[others]) / 2
+        return cls(ends, others, ties, closeness, between, volumes, edges_of_a_chain(graph), sparse, dimension)
+
+    def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
+        """Return how deep the valleys around each cluster are, and what share of ties crosses them.
+
+        The depth between two clusters is a logarithm of density, at most 1: how much sparser the ends of the ties
+        between them are, on average, than the inside of the sparser cluster. The depth of a cluster is half the mean
+        over all its neighbours plus half the smallest of its main neighbours: a piece cut from a shape lacks a
+        valley on one side, however empty the others are. A cluster without ties to others has infinite depth.
+
+        Next to a dense cluster, a thin one may be as sparse as the gap between them. Then the ties show the gap:
+        if fewer leave a cluster than half of what holds a thread together, the cut went through no cloud of two or
+        more dimensions.
+
+        The share is 1 if as many ties cross as chance would give.
+        """
+        n_clusters = int(labels.max()) + 1
+        across = np.flatnonzero(labels[self.ends] != labels[self.others])
+        ends, others, ties = self.ends[across], self.others[across], self.ties[across]
+        leaving = _of_both(ends, others, ties, len(labels))
+        # A node counts as inside by the share of its ties that stay inside; at the very border half of them leave.
+        inside = np.maximum(1 - 2 * leaving / self.volumes, 0) + 1e-6
+        within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
+        a, b = labels[ends], labels[others]
+        rise = self.between[across] - np.maximum(within[a], within[b])
+        first, second, total, deep = _by_pairs(a, b, self.closeness[across], rise, n_clusters)
+        most, least = np.zeros(n_clusters), np.full(n_clusters, np.inf)
+        for cluster in (first, second):
+            np.maximum.at(most, cluster, total)
+        for cluster in (first, second):
+            main = total >= MAIN_NEIGHBOUR * most[cluster]
+            np.minimum.at(least, cluster[main], deep[main])
+        all_ties = _of_both(first, second, total, n_clusters)
+        mean = _of_both(first, second, total * deep, n_clusters) / np.maximum(all_ties, 1e-300)
+        depths = (least + mean) / 2
+        left = _of_both(a, b, ties, n_clusters) / self.thread
+        apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
+        return np.maximum(depths, apart), _share(2 * float(ties.sum()), labels, self.volumes)
+
+
+def _of_both(a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Add each value to both of its ends."""
+    return np.asarray(np.bincount(a, values, count) + np.bincount(b, values, count), dtype=np.float64)
+
+
+def _by_pairs(
+    a: NDArray[np.int32],
+    b: NDArray[np.int32],
+    closeness: NDArray[np.float64],
+    rise: NDArray[np.float64],
+    n_clusters: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the pairs of clusters that are tied, how closely, and how deep the valley between the two is."""
+    pair = np.minimum(a, b) * np.int64(n_clusters) + np.maximum(a, b)
+    if n_clusters**2 <= _PAIRS_COUNTED:
+        pairs, place = np.arange(n_clusters**2), pair
+    else:  # sorting takes longer, but needs no memory for every possible pair
+        pairs, place = np.unique(pair, return_inverse=True)
+    total = np.asarray(np.bincount(place, closeness, len(pairs)), dtype=np.float64)
+    summed = np.asarray(np.bincount(place, closeness * rise, len(pairs)), dtype=np.float64)
+    tied = total > 0
+    deep = np.clip(summed[tied] / total[tied], 0, 1)
+    return pairs[tied] // n_clusters, pairs[tied] % n_clusters, total[tied], deep
+
+
+def edges_of_a_chain(graph: SharedRowsGraph) -> float:
+    """Return how many ties cross if evenly spaced nodes on a line are cut in two.
+
+    Each row is near m consecutive nodes. For every a from 1 to m - 1, the rows of one node have a of them before the
+    cut, and tie these to the m - a behind it.
+    """
+    m = graph.near.shape[1]
+    rows_per_node = float(graph.row_weights.sum()) / graph.n_nodes
+    return max(float(rows_per_node * m * (m * m - 1) / 6), 1.0)
+
+
+def crossing_share(graph: SharedRowsGraph, labels: NDArray[np.int32]) -> float:
+    """Return how many ties cross between clusters, as a share of what chance would give."""
+    across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
+    return _share(float(graph.weights[across].sum()), labels, graph.volumes)
+
+
+def _share(crossing: float, labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:
+    total = float(volumes.sum())
+    by_chance = 1.0 - float(((np.bincount(labels, volumes) / max(total, 1.0)) ** 2).sum())
+    return crossing / total / by_chance if by_chance > 0 and total > 0 else 0.0

@@ -1,0 +1,251 @@
+"""Exactly k clusters: found by searching resolutions or, where none gives k, by merging."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from dc2 import core
+from dc2.graph.neighbor_graph import SharedRowsGraph
+from dc2.graph.resolutions import GraphNodes, ResolutionSweep, communities_at, edges_between, join_empty
+
+_BISECTIONS = 5
+_DOUBLINGS = 12
+_POINTS_COMPARED = 2048  # of all parts together, but at least one of each
+_NEAREST = 16  # length of the first lists of nearest points
+_TREE_COLUMNS = 16  # 4 bits of a hash
+
+
+def exactly(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[np.int32], float | None]:
+    """Return exactly k clusters where the profile has none, and the resolution that gave them; None if merged.
+
+    The search is between the neighbouring resolutions. If it fails, the next finer partition is merged, the most
+    strongly tied clusters first.
+    """
+    n_nodes = nodes.graph.n_nodes
+    if k == 1:
+        return np.zeros(n_nodes, dtype=np.int32), None
+    if k >= np.count_nonzero(nodes.node_weights):
+        return _every_node(nodes), None
+    labels, resolution = _bisect(nodes, sweep, k)
+    if labels.max() + 1 == k:
+        return labels, resolution
+    return merged(nodes.graph, nodes.points, labels, k), None
+
+
+def _bisect(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[np.int32], float]:
+    """Return k clusters or, if no resolution near gives k, the fewest found above k."""
+    finer = np.flatnonzero(sweep.n_clusters > k)
+    if not len(finer):
+        return _finest(nodes, float(sweep.resolutions[-1]), k)
+    place = finer[np.argmin(sweep.n_clusters[finer])]
+    best, high = sweep.partitions[place], float(sweep.resolutions[place])
+    if place == 0:
+        return best, high
+    resolution = high
+    low = float(sweep.resolutions[place - 1])
+    for _ in range(_BISECTIONS):
+        middle = float(np.sqrt(low * high))
+        labels = communities_at(nodes, middle)
+        found = labels.max() + 1
+        if found < k:
+            low = middle
+            continue
+        high = middle
+        if found <= best.max():
+            best, resolution = labels, middle
+        if found == k:
+            break
+    return best, resolution
+
+
+def _finest(nodes: GraphNodes, resolution: float, k: int) -> tuple[NDArray[np.int32], float]:
+    """Return at least k communities, however small."""
+    for _ in range(_DOUBLINGS):
+        labels = join_empty(nodes.search.communities(resolution), nodes.node_weights, nodes.points)
+        if labels.max() + 1 >= k:
+            return labels, resolution
+        resolution *= 2
+    return _every_node(nodes), resolution
+
+
+def _every_node(nodes: GraphNodes) -> NDArray[np.int32]:
+    """Make every node that stands for rows a cluster."""
+    return join_empty(np.arange(nodes.graph.n_nodes, dtype=np.int32), nodes.node_weights, nodes.points)
+
+
+def merged(graph: SharedRowsGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
+    """Merge clusters until k are left: first those with the most ties for their volumes, then the nearest parts.
+
+    Ties count as a share of the smaller volume. A share of both, w_ij / (vol_i vol_j), as in modularity, would merge
+    small clusters that hardly touch before the two halves of a large one.
+    """
+    n_clusters = int(labels.max()) + 1
+    home = np.arange(n_clusters)
+    left = _merge_connected(graph, labels, home, n_clusters - k)
+    if left:
+        _merge_near(points, labels, home, left)
+    roots = np.array([_root(home, i) for i in range(n_clusters)])
+    return np.unique(roots[labels], return_inverse=True)[1].astype(np.int32)
+
+
+def _root(home: NDArray[np.intp], i: int) -> int:
+    while home[i] != i:
+        home[i] = home[home[i]]
+        i = int(home[i])
+    return i
+
+
+def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> int:
+    """Merge the most strongly tied pairs, and return how many merges are left when no ties are.
+
+    While the ties of a pair stay, its strength only falls, since volumes grow. So an old entry of the heap is never too
+    low, and is weighed again when it comes first; only pairs that gain ties need a new entry. The cluster with fewer
+    neighbours hands them to the other, so that all merges together take little more than one look at every tie.
+    """
+    between = edges_between(graph, labels, len(home)).tocoo()
+    ties: list[dict[int, float]] = [{} for _ in home]
+    volumes = np.bincount(between.row, between.data, len(home)).tolist()
+    for i, j, tie in zip(between.row.tolist(), between.col.tolist(), between.data.tolist(), strict=True):
+        if i != j:
+            ties[i][j] = tie
+    name = list(range(len(home)))  # of a cluster: the smallest of its own, which decides between equal strengths
+
+    def entry(i: int, j: int) -> tuple[float, int, int, int, int]:
+        low, high = sorted((name[i], name[j]))
+        return -ties[i][j] / min(volumes[i], volumes[j]), low, high, i, j
+
+    heap = [entry(i, j) for i in range(len(home)) for j in ties[i] if i < j]
+    heapq.heapify(heap)
+    while merges and heap:
+        seen = heapq.heappop(heap)
+        i, j = seen[3:]
+        if j not in ties[i]:
+            continue
+        now = entry(i, j)
+        if now != seen:
+            if now[0] >= seen[0]:  # otherwise it has a newer entry
+                heapq.heappush(heap, now)
+            continue
+        if len(ties[i]) < len(ties[j]):
+            i, j = j, i
+        name[i] = min(name[i], name[j])
+        home[j] = i
+        volumes[i] += volumes[j]
+        del ties[i][j]
+        for other, tie in ties[j].items():
+            if other == i:
+                continue
+            ties[i][other] = ties[other][i] = ties[i].get(other, 0.0) + tie
+            del ties[other][j]
+            heapq.heappush(heap, entry(i, other))
+        ties[j] = {}
+        merges -= 1
+    return merges
+
+
+def _merge_near(points: NDArray[Any], labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> None:
+    """Join the parts whose nearest points are closest, one pair after the other.
+
+    These are the shortest edges of the minimum spanning tree of the parts.
+    """
+    roots = np.array([_root(home, i) for i in range(len(home))])
+    parts, part = np.unique(roots[labels], return_inverse=True)
+    for _, first, second in distances_of_parts(points, part)[0][:merges]:
+        a, b = _root(home, int(parts[first])), _root(home, int(parts[second]))
+        home[max(a, b)] = min(a, b)
+
+
+def distances_of_parts(points: NDArray[Any], part: NDArray[np.intp]) -> tuple[list[tuple[float, int, int]], float]:
+    """Return the minimum spanning tree of parts, by their nearest points, and the typical spacing of points.
+
+    Some points of every part are compared, at most 2048 or one of each.
+
+    Returns
+    -------
+    edges : list of (distance, part, part)
+        The shortest first.
+    spacing : float
+        The median distance of the compared points to the nearest other one.
+    """
+    some = _spread(part, max(int(part.max()) + 1, _POINTS_COMPARED))
+    places = _few_columns(points[some])
+    nearest = np.asarray(cKDTree(places).query(places, k=min(2, len(places)))[0]).reshape(len(places), -1)[:, -1]
+    return _spanning_tree(places, part[some]), float(np.median(nearest))
+
+
+def _spanning_tree(places: NDArray[np.float64], part: NDArray[np.intp]) -> list[tuple[float, int, int]]:
+    """Return the distances and pairs of parts of their minimum spanning tree, the shortest first (Boruvka)."""
+    tree, group = cKDTree(places), part.copy()
+    found: list[tuple[float, int, int]] = []
+    while group.any():
+        gaps, ends, others = _ways_out(tree, places, group)
+        home = np.arange(int(group.max()) + 1)
+        for i in np.lexsort((others, ends, gaps)).tolist():
+            a, b = _root(home, int(group[ends[i]])), _root(home, int(group[others[i]]))
+            if a != b:
+                home[max(a, b)] = min(a, b)
+                found.append((float(gaps[i]), int(part[ends[i]]), int(part[others[i]])))
+        roots = np.array([_root(home, i) for i in range(len(home))])
+        group = np.unique(roots[group], return_inverse=True)[1]
+    return sorted(found)
+
+
+def _ways_out(
+    tree: cKDTree, places: NDArray[np.float64], group: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.intp]]:
+    """Return for each group the distance from its points to the nearest of another group, and both points.
+
+    Lists of nearest points grow, but only for points that may still be nearer to another group than those known.
+    """
+    n_groups = int(group.max()) + 1
+    gaps = np.full(n_groups, np.inf)
+    ends, others = np.zeros(n_groups, dtype=np.intp), np.zeros(n_groups, dtype=np.intp)
+    left, count = np.arange(len(places)), _NEAREST
+    while len(left):
+        count = min(count, len(places))
+        distances, near = map(np.asarray, tree.query(places[left], k=count))
+        outside = group[near] != group[left][:, None]
+        out = outside.any(axis=1)
+        rows, column = np.flatnonzero(out), outside[out].argmax(axis=1)
+        gap, end, other = distances[rows, column], left[rows], near[rows, column]
+        order = np.lexsort((other, end, gap, group[end]))
+        first = order[np.unique(group[end][order], return_index=True)[1]]
+        first = first[gap[first] < gaps[group[end[first]]]]
+        own = group[end[first]]
+        gaps[own], ends[own], others[own] = gap[first], end[first], other[first]
+        left = left[~out & (distances[:, -1] < gaps[group[left]])] if count < len(places) else left[:0]
+        count *= 4
+    return gaps, ends, others
+
+
+def _spread(part: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return some points of every part, at even steps: about as many of each."""
+    each = max(1, most // (int(part.max()) + 1))
+    order = np.argsort(part, kind="stable")
+    sizes = np.bincount(part)
+    rank = np.arange(len(part)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    step = np.repeat(-(-sizes // each), sizes)
+    chosen: NDArray[np.intp] = order[rank % step == 0]
+    return chosen
+
+
+def _few_columns(points: NDArray[Any]) -> NDArray[np.float64]:
+    """Return points in at most so many columns as trees can search: sums of columns with signs, both by hash.
+
+    Squared distances between sums are those between points on average.
+    """
+    width = points.shape[1]
+    if width <= _TREE_COLUMNS:
+        return points.astype(np.float64)
+    drawn = core.hash_rows(0, 0, width)
+    targets = (drawn >> np.uint64(60)).astype(np.intp)
+    signs = np.where(drawn & np.uint64(1), 1.0, -1.0)
+    made = np.zeros((len(points), _TREE_COLUMNS))
+    for column in range(width):
+        made[:, targets[column]] += signs[column] * points[:, column]
+    return made

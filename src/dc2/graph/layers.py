@@ -1,0 +1,194 @@
+"""Layers: nested partitions of the neighbour graph, and the result that holds them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dc2.errors import InputError
+from dc2.graph.n_clusters import Verdict
+from dc2.graph.neighbor_graph import SharedRowsGraph
+from dc2.graph.resolutions import ResolutionSweep, edges_between
+from dc2.graph.select_k import agreement
+from dc2.io.model_file import saved_record
+
+Labels = NDArray[np.int32]
+
+
+def nest(
+    graph: SharedRowsGraph, node_weights: NDArray[np.float64], chosen: Labels, others: Sequence[Labels]
+) -> tuple[tuple[Labels, ...], int]:
+    """Nest partitions around the chosen one, which stays as it is.
+
+    Returns
+    -------
+    layers : tuple of ndarray
+        Finest first. Every cluster of a layer lies within one cluster of the next. Clusters are numbered by weight.
+    chosen : int
+        The place of the chosen partition.
+    """
+    n_chosen = int(chosen.max()) + 1
+    finer = sorted((labels for labels in others if labels.max() + 1 > n_chosen), key=lambda labels: labels.max())
+    coarser = sorted((labels for labels in others if labels.max() + 1 < n_chosen), key=lambda labels: -labels.max())
+    below: list[Labels] = []
+    around = chosen
+    for labels in finer:
+        inner = _inside(graph, node_weights, labels, around)
+        if inner.max() > around.max():
+            around = by_weight(inner, node_weights)
+            below.append(around)
+    above: list[Labels] = []
+    inside = chosen
+    for labels in coarser:
+        outer = majority(inside, labels, node_weights)[inside]
+        outer = np.unique(outer, return_inverse=True)[1].astype(np.int32)
+        if 0 < outer.max() < inside.max():
+            inside = by_weight(outer, node_weights)
+            above.append(inside)
+    return (*reversed(below), chosen, *above), len(below)
+
+
+# Two partitions whose adjusted Rand index is above this are the same layer to a reader: bootstrap samples of clear
+# clusters differ by as much.
+SAME_LAYER = 0.95
+
+
+def distinct(ranked: Sequence[Labels], node_weights: NDArray[np.float64]) -> list[Labels]:
+    """Return the partitions, best first, without those that are almost the same as a better one."""
+    kept: list[Labels] = []
+    for labels in ranked:
+        if all(agreement(labels, other, node_weights) <= SAME_LAYER for other in kept):
+            kept.append(labels)
+    return kept
+
+
+def parents(layers: Sequence[Labels]) -> tuple[Labels, ...]:
+    """Return for each layer the cluster of the next layer that contains each of its clusters; last comes one root."""
+    links = []
+    root = np.zeros(len(layers[-1]), dtype=np.int32)
+    for fine, coarse in itertools.pairwise((*layers, root)):
+        link = np.zeros(int(fine.max()) + 1, dtype=np.int32)
+        link[fine] = coarse
+        links.append(link)
+    return tuple(links)
+
+
+def by_weight(labels: Labels, node_weights: NDArray[np.float64]) -> Labels:
+    """Number clusters by weight, the heaviest first; in a draw, the one with the earlier node comes first."""
+    clusters, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    weight = np.bincount(codes, node_weights, minlength=len(clusters))
+    ranks = np.empty(len(clusters), dtype=np.int32)
+    ranks[np.lexsort((first, -weight))] = np.arange(len(clusters), dtype=np.int32)
+    numbered: Labels = ranks[codes]
+    return numbered
+
+
+def majority(fine: Labels, coarse: Labels, node_weights: NDArray[np.float64]) -> Labels:
+    """Return for each fine cluster the coarse one that holds most of its weight, the smaller number in a draw."""
+    n_coarse = int(coarse.max()) + 1
+    pairs, codes = np.unique(fine.astype(np.int64) * n_coarse + coarse, return_inverse=True)
+    weight = np.bincount(codes, node_weights)
+    order = np.lexsort((pairs, -weight, pairs // n_coarse))
+    first = np.unique((pairs // n_coarse)[order], return_index=True)[1]
+    homes: Labels = (pairs[order][first] % n_coarse).astype(np.int32)
+    return homes
+
+
+def _inside(graph: SharedRowsGraph, node_weights: NDArray[np.float64], fine: Labels, coarse: Labels) -> Labels:
+    """Return the fine clusters, cut to lie inside the coarse ones.
+
+    Each belongs to the coarse cluster that holds most of its weight. A piece inside another coarse cluster joins the
+    fine cluster there that it shares the most edges with. A coarse cluster without fine ones of its own stays whole.
+    """
+    n_coarse = int(coarse.max()) + 1
+    belongs = majority(fine, coarse, node_weights)
+    pieces, codes = np.unique(fine.astype(np.int64) * n_coarse + coarse, return_inverse=True)
+    of_fine, of_coarse = pieces // n_coarse, pieces % n_coarse
+    own = belongs[of_fine] == of_coarse
+    if own.all():
+        return fine
+    weight = np.bincount(codes, node_weights)
+    target = np.arange(len(pieces))
+    ties = edges_between(graph, codes.astype(np.int32), len(pieces))
+    for piece in np.flatnonzero(~own):
+        hosts = np.flatnonzero(own & (of_coarse == of_coarse[piece]))
+        if not len(hosts):
+            target[piece] = np.flatnonzero(of_coarse == of_coarse[piece])[0]
+            continue
+        row = slice(ties.indptr[piece], ties.indptr[piece + 1])
+        tied = np.zeros(len(pieces))
+        tied[ties.indices[row]] = ties.data[row]
+        target[piece] = hosts[np.lexsort((hosts, -weight[hosts], -tied[hosts]))[0]]
+    return np.unique(target[codes], return_inverse=True)[1].astype(np.int32)
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class CommunityResult:
+    """Clusters of nodes.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_nodes,), int32
+        Numbered by weight, the heaviest first.
+    layers : tuple of ndarray of shape (n_nodes,), int32
+        Nested partitions, finest first; `labels` is one of them.
+    chosen_layer : int
+        The place of `labels` among the layers.
+    cluster_tree : tuple of ndarray
+        For each layer the cluster of the next layer that contains each of its clusters; for the last layer the root.
+    heights : ndarray of shape (n_layers + 1,)
+        Where each layer forms, and the root: see `layer_heights`.
+    resolution_path : dict of ndarray
+        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape
+        (n_resolutions,); NaN where something was not measured.
+    verdict : Verdict
+    sweep : ResolutionSweep
+        All partitions that were found, for other choices.
+    """
+
+    labels: NDArray[np.int32]
+    layers: tuple[NDArray[np.int32], ...]
+    chosen_layer: int
+    cluster_tree: tuple[NDArray[np.int32], ...]
+    heights: NDArray[np.float64]
+    resolution_path: dict[str, NDArray[np.generic]]
+    verdict: Verdict
+    sweep: ResolutionSweep
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a result is read from a model file."""
+        n_nodes, path = len(self.labels), self.resolution_path
+        n_looks = len(self.sweep.resolutions)
+        if (
+            any(not _is_partition(labels, n_nodes) for labels in (self.labels, *self.layers))
+            or type(self.chosen_layer) is not int
+            or not 0 <= self.chosen_layer < len(self.layers)
+            or not np.array_equal(self.layers[self.chosen_layer], self.labels)
+            or len(self.cluster_tree) != len(self.layers)
+            or self.heights.shape != (len(self.layers) + 1,)
+            or not np.isfinite(self.heights).all()
+            or (np.diff(self.heights) < 0).any()
+            or self.sweep.partitions.shape != (n_looks, n_nodes)
+            or set(path) != {"resolution", "n_clusters", "agreement", "depth", "crossing", "score", "chosen"}
+            or any(values.shape != (n_looks,) for values in path.values())
+        ):
+            raise InputError("the parts of a CommunityResult do not fit together.")
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.labels.max()) + 1
+
+
+def _is_partition(labels: NDArray[np.int32], n_nodes: int) -> bool:
+    return (
+        labels.dtype == np.int32
+        and labels.shape == (n_nodes,)
+        and n_nodes > 0
+        and 0 <= int(labels.min()) <= int(labels.max()) < n_nodes
+    )

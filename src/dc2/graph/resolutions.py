@@ -1,0 +1,444 @@
+"""The profile: the communities of a graph at many resolutions, coarse to fine."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from dc2 import core
+from dc2.errors import InputError
+from dc2.graph.density import crossing_share
+from dc2.graph.neighbor_graph import SharedRowsGraph
+from dc2.io.model_file import saved_record
+
+ITERATIONS = 3
+ITERATIONS_OF_PARTS = 1  # their communities are only a start
+NODES_PER_PART = 20  # roughly, in graphs of few nodes
+FINE = 64.0  # as fine as parts need to be, but in large graphs there are more clusters to tell apart
+NODES_PER_RESOLUTION = 128
+BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Small parts of a graph.
+
+    Attributes
+    ----------
+    part : ndarray of shape (n_nodes,), int32
+        The part of each node.
+    resolution : float
+        The resolution at which they were found.
+    """
+
+    part: NDArray[np.int32]
+    resolution: float
+
+    def check(self) -> None:
+        """Raise if these are no parts; called when they were read from a model file."""
+        part = self.part
+        if (
+            part.ndim != 1
+            or part.dtype != np.int32
+            or not len(part)
+            or not 0 <= int(part.min()) <= int(part.max()) < len(part)
+            or not 0 < self.resolution < np.inf
+        ):
+            raise InputError("the numbers of Parts do not fit together.")
+
+
+def small_parts(graph: SharedRowsGraph, seed: int) -> Parts:
+    """Return parts of about a dozen nodes."""
+    n_nodes = graph.n_nodes
+    resolution = min(n_nodes / NODES_PER_PART, max(FINE, n_nodes / NODES_PER_RESOLUTION))
+    return Parts(core.leiden(graph.rows, resolution, seed, None, 1), resolution)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A graph, and the graph of its parts.
+
+    Attributes
+    ----------
+    graph : SharedRowsGraph
+    parts : Parts
+        Of this graph or of one much like it.
+    small : Graph
+        That of parts.
+    seed : int
+    """
+
+    graph: SharedRowsGraph
+    parts: Parts
+    small: core.Graph
+    seed: int
+
+    @classmethod
+    def of(cls, graph: SharedRowsGraph, parts: Parts, seed: int) -> Search:
+        """Make every part one node; the ties inside it add up on the diagonal."""
+        small = core.join_nodes(graph.rows, parts.part, int(parts.part.max()) + 1)
+        return cls(graph, parts, core.Graph(*small), seed)
+
+    def communities(self, resolution: float) -> NDArray[np.int32]:
+        """Return the communities at a resolution, each connected; strays are still among them."""
+        if resolution * BELOW > self.parts.resolution:
+            return core.leiden(self.graph.rows, resolution, self.seed, None, ITERATIONS)
+        start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]
+        return core.leiden(self.graph.rows, resolution, self.seed, start, 0)
+
+
+FEWEST = 4.0
+SHARE_OF_ALL = 0.002
+SHARE_OF_TYPICAL = 0.05
+_TREE_COLUMNS = 16
+_AT_A_TIME = 16
+
+
+def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which communities are large enough to be clusters.
+
+    A cluster has at least four nodes, and at least 0.2% of all nodes or 5% of the typical size, whichever is less.
+    The typical size is that of the community that the median node belongs to. The second rule matters where clusters
+    are many, and each is smaller than 0.2% of all nodes; so there is no largest number of clusters.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_communities,)
+        In nodes, or in mass in units of the mean mass of a node.
+    """
+    ordered = np.sort(sizes)
+    total = ordered.sum()
+    typical = ordered[np.searchsorted(np.cumsum(ordered), total / 2)]
+    least = max(FEWEST, min(SHARE_OF_ALL * total, SHARE_OF_TYPICAL * typical))
+    kept: NDArray[np.bool_] = sizes >= least
+    if not kept.any():
+        kept[np.argmax(sizes)] = True
+    return kept
+
+
+def join_isolated(
+    graph: SharedRowsGraph, labels: NDArray[np.int32], node_weights: NDArray[np.float64], points: NDArray[Any]
+) -> NDArray[np.int32]:
+    """Join each stray to the solid community with the most ties to it, or to the nearest one if it has no ties.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_nodes,)
+        Communities, counted from 0 without gaps.
+    node_weights : ndarray of shape (n_nodes,)
+    points : ndarray of shape (n_nodes, n_columns)
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Solid communities only, counted from 0 in the order of their old numbers.
+    """
+    sizes = np.bincount(labels, weights=node_weights) * (len(labels) / node_weights.sum())
+    kept = solid(sizes)
+    if kept.all():
+        return labels
+    home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    between = _ties_of(graph, np.flatnonzero(~kept[labels]), labels, len(sizes))
+    while True:
+        strays = np.flatnonzero(home < 0)
+        joined = _most_connected(between, strays, home)
+        if not (joined >= 0).any():
+            break
+        home[strays] = joined
+    return _join_nearest(graph, home[labels], labels, points)
+
+
+def join_empty(labels: NDArray[np.int32], node_weights: NDArray[np.float64], points: NDArray[Any]) -> NDArray[np.int32]:
+    """Join communities that stand for no rows, if there are any, to the community of the nearest node with rows."""
+    empty = np.bincount(labels, weights=node_weights)[labels] == 0
+    if not empty.any():
+        return labels
+    filled = np.flatnonzero(node_weights > 0)
+    answer = labels.copy()
+    answer[empty] = labels[filled[_nearest(points[filled], points[empty])[1]]]
+    return np.unique(answer, return_inverse=True)[1].astype(np.int32)
+
+
+def edges_between(graph: SharedRowsGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
+    """Return the summed ties between communities; the diagonal holds the ties inside each, counted twice."""
+    indptr, indices, ties = core.join_nodes(graph.rows, labels, n_communities)
+    return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
+
+
+def _ties_of(
+    graph: SharedRowsGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
+) -> csr_array:
+    """Return the summed ties of some nodes, from their own communities to all communities."""
+    rows = graph.matrix()[nodes].tocoo()
+    shape = (n_communities, n_communities)
+    return coo_array((rows.data, (labels[nodes[rows.row]], labels[rows.col])), shape=shape).tocsr()
+
+
+def _most_connected(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for each stray the home it has the most ties to, the smaller number in a draw, or -1 without ties."""
+    rows = between[strays].tocoo()
+    told = home[rows.col] >= 0
+    n_homes = int(home.max()) + 1
+    ties = coo_array((rows.data[told], (rows.row[told], home[rows.col[told]])), shape=(len(strays), n_homes)).tocsr()
+    ties.sort_indices()
+    answer = np.full(len(strays), -1, dtype=np.int32)
+    if ties.nnz:
+        row = np.repeat(np.arange(len(strays)), np.diff(ties.indptr))
+        order = np.lexsort((ties.indices, -ties.data, row))
+        first = np.unique(row[order], return_index=True)[1]
+        answer[row[order][first]] = ties.indices[order][first]
+    return answer
+
+
+def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the distance to the nearest point and its place; in many columns by brute force, as trees do not help."""
+    if points.shape[1] <= _TREE_COLUMNS:
+        distances, places = cKDTree(points).query(wanted)
+        return np.asarray(distances), np.asarray(places)
+    points = points.astype(np.float64)  # once, not for every block
+    pairs = [
+        (row.min(), row.argmin())
+        for start in range(0, len(wanted), _AT_A_TIME)
+        for row in cdist(wanted[start : start + _AT_A_TIME], points)
+    ]
+    return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
+
+
+def _join_nearest(
+    graph: SharedRowsGraph, answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
+) -> NDArray[np.int32]:
+    """Give each community without a home that of the nearest node with one."""
+    lost = np.flatnonzero(answer < 0)
+    if not len(lost):
+        return answer
+    distances, nearest = _nearest_with_home(graph, answer, lost, points)
+    order = np.lexsort((lost, distances, labels[lost]))
+    communities, first = np.unique(labels[lost][order], return_index=True)
+    homes = answer[nearest[order[first]]]
+    answer = answer.copy()
+    answer[lost] = homes[np.searchsorted(communities, labels[lost])]
+    return answer
+
+
+def _nearest_with_home(
+    graph: SharedRowsGraph, answer: NDArray[np.int32], lost: NDArray[np.intp], points: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the distance of each lost node to the nearest one with a home, and the number of that one.
+
+    If rows are the nodes, their nearest are known already, and a search is needed only where none of these has a home.
+    """
+    distances, nearest = np.full(len(lost), np.inf), np.full(len(lost), -1, dtype=np.intp)
+    if graph.rows_are_nodes:
+        near = graph.near[lost]
+        told = answer[near] >= 0
+        known = np.flatnonzero(told.any(axis=1))
+        nearest[known] = near[known, told[known].argmax(axis=1)]
+        off = points[lost[known]].astype(np.float64) - points[nearest[known]]
+        distances[known] = np.linalg.norm(off, axis=1)
+    unknown = np.flatnonzero(nearest < 0)
+    if len(unknown):
+        homes = np.flatnonzero(answer >= 0)
+        distances[unknown], found = _nearest(points[homes], points[lost[unknown]])
+        nearest[unknown] = homes[found]
+    return distances, nearest
+
+
+LOWEST = 0.002
+STEP = 0.5  # in the logarithm of resolutions; halved where the number of clusters changes
+EVERYDAY = 17  # resolutions of the grid, up to about 6
+START = 8  # the place in the grid where the search begins
+BLOCK = 4  # resolutions searched together, for any number of threads
+HIGHEST = 1e6
+LEAST_SIZE = 12  # mean size of clusters below which finer ones are not looked for
+MOST_CROSSING = 0.5  # share of the crossing ties that chance would give; real clusters have less
+STEEP = 2  # if the number of clusters grows by this factor within a step, no number inside it persists
+FARTHEST_APART, FAR_APART = 4, 2  # places of the grid per step, in the search for a given number
+
+Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class ResolutionSweep:
+    """Partitions at rising resolutions, strays joined.
+
+    Attributes
+    ----------
+    resolutions : ndarray of shape (n_resolutions,)
+    partitions : ndarray of shape (n_resolutions, n_nodes), int32
+        Clusters counted from 0.
+    n_clusters : ndarray of shape (n_resolutions,)
+    parts : Parts
+        Small parts of the graph, by which others of its partitions are found.
+    complete : bool
+        Whether it covers all resolutions, to choose a number of clusters, or only those near a given number.
+    """
+
+    resolutions: NDArray[np.float64]
+    partitions: NDArray[np.int32]
+    n_clusters: NDArray[np.int64]
+    parts: Parts
+    complete: bool = True
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when a profile was read from a model file."""
+        parts = self.partitions
+        if (
+            parts.ndim != 2
+            or not parts.size
+            or parts.dtype != np.int32
+            or self.resolutions.shape != (len(parts),)
+            or not (np.isfinite(self.resolutions).all() and (self.resolutions > 0).all())
+            or not np.array_equal(self.n_clusters, parts.max(axis=1) + 1)
+            or not 0 <= int(parts.min()) <= int(parts.max()) < parts.shape[1]
+            or len(self.parts.part) != parts.shape[1]
+        ):
+            raise InputError("the parts of a Profile do not fit together.")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphNodes:
+    """A tie graph, and what is known about its nodes."""
+
+    graph: SharedRowsGraph
+    points: NDArray[Any]
+    node_weights: NDArray[np.float64]
+    seed: int
+    n_threads: int
+    parts: Parts | None = None
+
+    @cached_property
+    def search(self) -> Search:
+        """The search for communities of the graph."""
+        parts = small_parts(self.graph, self.seed) if self.parts is None else self.parts
+        return Search.of(self.graph, parts, self.seed)
+
+
+def communities_at(nodes: GraphNodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
+    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
+    search = search or nodes.search
+    return join_isolated(search.graph, search.communities(resolution), nodes.node_weights, nodes.points)
+
+
+def sweep_resolutions(nodes: GraphNodes) -> ResolutionSweep:
+    """Take partitions at rising resolutions, until clusters become too small.
+
+    The grid is fixed up to a resolution of about 6, which tells 2 to 100 clusters apart. More clusters need higher
+    resolutions: the grid goes on while their number still grows and they have a dozen nodes each on average. It stops
+    below where only the connected parts of the graph are left, since nothing merges there any more. Its step is halved
+    where the number of clusters changes.
+    """
+    with ThreadPoolExecutor(nodes.n_threads) as pool:
+        look = _looker(nodes, pool)
+        seen = look([float(place) for place in range(START, EVERYDAY)])
+        _look_below(nodes, seen, look)
+        _look_above(nodes, seen, look)
+        seen |= look(_between(seen))
+    places = sorted(seen)
+    # Beyond the resolution with the most clusters, they fall apart into strays.
+    counts = [_count(seen[place]) for place in places]
+    kept = places[: int(np.flatnonzero(np.array(counts) == max(counts))[-1]) + 1]
+    return _sweep({place: seen[place] for place in kept}, nodes.search.parts, complete=True)
+
+
+def sweep_around(nodes: GraphNodes, k: int) -> ResolutionSweep:
+    """Take only the partitions that show where k clusters are: a few far apart, then ever nearer ones around k."""
+    n_nodes = nodes.graph.n_nodes
+    with ThreadPoolExecutor(nodes.n_threads) as pool:
+        look = _looker(nodes, pool)
+        highest = EVERYDAY - 1
+        seen = look([float(place) for place in range(FARTHEST_APART, EVERYDAY, FARTHEST_APART)])
+        while _count(seen[highest]) <= k < n_nodes and _resolution(highest) < HIGHEST:
+            highest += FAR_APART
+            seen |= look([float(highest)])
+        first, last = _next_to(k, seen)
+        seen |= look([float(p) for p in range(int(first), int(last), FAR_APART) if float(p) not in seen])
+        first, last = _next_to(k, seen)
+        # If k clusters fill a long run, its middle is known already, and only its ends are searched.
+        hits = [place for place in seen if _count(seen[place]) == k] or [last]
+        ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
+        seen |= look([float(place) for place in ends if float(place) not in seen])
+    return _sweep(seen, nodes.search.parts, complete=False)
+
+
+def _next_to(k: int, seen: dict[float, NDArray[np.int32]]) -> tuple[float, float]:
+    """Return the places next to k clusters: the highest with fewer and the lowest with more, or the ends."""
+    below = [place for place in seen if _count(seen[place]) < k]
+    above = [place for place in seen if _count(seen[place]) > k]
+    return max(below, default=0.0), min(above, default=max(seen))
+
+
+def _sweep(seen: dict[float, NDArray[np.int32]], parts: Parts, complete: bool) -> ResolutionSweep:
+    places = sorted(seen)
+    return ResolutionSweep(
+        np.array([_resolution(place) for place in places]),
+        np.array([seen[place] for place in places], dtype=np.int32),
+        np.array([_count(seen[place]) for place in places], dtype=np.int64),
+        parts,
+        complete,
+    )
+
+
+def _looker(nodes: GraphNodes, pool: ThreadPoolExecutor) -> Look:
+    search = nodes.search  # made before threads ask for it
+
+    def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
+        found = pool.map(lambda place: communities_at(nodes, _resolution(place), search), places)
+        return dict(zip(places, found, strict=True))
+
+    return look
+
+
+def _resolution(place: float) -> float:
+    return LOWEST * math.exp(STEP * place)
+
+
+def _count(labels: NDArray[np.int32]) -> int:
+    return int(labels.max()) + 1
+
+
+def _look_below(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go down until only the connected parts of the graph are left: lower resolutions give the same."""
+    parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
+    fewest = _count(join_isolated(nodes.graph, parts, nodes.node_weights, nodes.points))
+    lowest = START
+    while lowest and _count(seen[lowest]) > fewest:
+        seen |= look([float(place) for place in range(lowest - BLOCK, lowest)])
+        lowest -= BLOCK
+    if lowest:
+        seen[0.0] = seen[lowest]
+
+
+def _look_above(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+    """Go up while the number of clusters grows, and fewer ties cross than half of what chance would give."""
+    highest = EVERYDAY - 1
+    while (
+        _count(seen[highest]) > _count(seen[highest - 1])
+        and _count(seen[highest]) * LEAST_SIZE < nodes.graph.n_nodes
+        and crossing_share(nodes.graph, seen[highest]) < MOST_CROSSING
+        and _resolution(highest) < HIGHEST
+    ):
+        seen |= look([highest + 1.0, highest + 2.0])
+        highest += 2
+
+
+def _between(seen: dict[float, NDArray[np.int32]]) -> list[float]:
+    """Return the places half way between two neighbours with different numbers, but not on a steep rise."""
+    return [
+        (low + high) / 2
+        for low, high in itertools.pairwise(sorted(seen))
+        if high - low == 1 and _count(seen[low]) < _count(seen[high]) <= STEEP * _count(seen[low])
+    ]

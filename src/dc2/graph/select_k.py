@@ -1,0 +1,440 @@
+"""Choosing the number of clusters: persistence over resolutions, agreement of resamples, valleys between clusters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+
+from dc2 import core
+from dc2.graph.density import DensityGaps, dimension_for_cuts, large_scale_dimension
+from dc2.graph.n_clusters import NumberEvidence, RequestedClusters
+from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted
+from dc2.graph.resolutions import MOST_CROSSING, GraphNodes, ResolutionSweep, Search, communities_at, edges_between
+
+_RESAMPLED_NODES = 8000
+_FEWEST, _MOST = 3, 6
+_DENSE = 16  # pairs of clusters for each node, up to which counting all pairs is faster
+_STEPS = 16  # weights are whole numbers, in units of 1/16
+# A Bayesian bootstrap draws exponential weights; these are 256 evenly spaced quantiles.
+_EXPONENTIAL = np.array([round(-_STEPS * math.log((i + 0.5) / 256)) for i in range(256)], dtype=np.float64)
+
+
+def resamples(n_nodes: int) -> int:
+    """Return how many resamples to take: more for few nodes, where chance matters more and a search costs less."""
+    return min(max(round(_RESAMPLED_NODES / n_nodes), _FEWEST), _MOST)
+
+
+def resampled(graph: SharedRowsGraph, seed: int) -> SharedRowsGraph:
+    """Return the graph that other rows from the same source might have made, by a Bayesian bootstrap.
+
+    All rows with the same nearest node share one weight, drawn from the exponential distribution. If rows are the
+    nodes, this is one draw per row. If a node stands for many rows, separate draws would average out, and even an
+    arbitrary cut between nodes would look certain.
+    """
+    return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
+
+
+def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
+    """Return the weights of a Bayesian bootstrap, drawn by hash: whole numbers with a mean of 16."""
+    places = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
+    drawn: NDArray[np.float64] = _EXPONENTIAL[places]
+    return drawn
+
+
+def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
+    """Return the adjusted Rand index of two partitions; a pair counts by the product of its weights.
+
+    Two partitions into one cluster agree fully. Weights are whole numbers, so their sums are exact in any order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> halves = np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> agreement(halves, 1 - halves, np.ones(4))
+    1.0
+    """
+    total = weights.sum()
+    if not total > 0:
+        return 1.0
+    same = float(((_in_both(a, b, weights) / total) ** 2).sum())
+    in_a = float(((np.bincount(a, weights) / total) ** 2).sum())
+    in_b = float(((np.bincount(b, weights) / total) ** 2).sum())
+    by_chance = in_a * in_b
+    most = (in_a + in_b) / 2
+    if most - by_chance <= 1e-12:
+        return 1.0
+    return (same - by_chance) / (most - by_chance)
+
+
+def mean_agreement(partitions: Sequence[NDArray[np.int32]], weights: NDArray[np.float64]) -> float:
+    """Return the mean adjusted Rand index over all pairs of partitions."""
+    return float(np.mean([agreement(a, b, weights) for a, b in itertools.combinations(partitions, 2)]))
+
+
+def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight in every cluster of one partition and every cluster of another; zeros may be left out."""
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    found: NDArray[np.float64]
+    if n_a * n_b <= _DENSE * len(a):
+        found = np.bincount(a.astype(np.int64) * n_b + b, weights).astype(np.float64, copy=False)
+    else:
+        found = coo_array((weights, (a, b))).tocsr().data
+    return found
+
+
+# Resamples of a two-dimensional cloud agree about this much on how to cut it. More dimensions offer more ways to cut,
+# so they agree less: agreement falls with this power of the dimension.
+CHANCE, FALL = 0.75, 0.4
+# The least evidence for more than one cluster. Clouds of thousands of nodes reach nearly that. In few nodes chance
+# makes gaps that bootstraps repeat, and clouds reach more, by about two over the root of their number.
+LEAST_EVIDENCE, LEAST_OF_FEW = 0.36, 2.0
+# So many of the finest partitions show how well bootstraps agree where nothing is left but arbitrary cuts, if at least
+# this share of the edges that chance would give crosses them.
+FINEST, ARBITRARY = 3, MOST_CROSSING / 2
+# The agreement with one resample may be lower by this much than the mean over all: the others are not drawn where even
+# so much more would not be enough.
+LUCK = 0.1
+LOOKS = 3
+# Plateaus examined together, side by side in threads.
+TOGETHER = 4
+# The least score that makes a plateau worth a look as a layer, relative to the best.
+LAYER_SHARE = 0.25
+# How far a plateau reaches beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
+END, FARTHEST_END = 0.125, 4.0
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A run of resolutions with the same number of clusters.
+
+    Attributes
+    ----------
+    n_clusters : int
+    places : ndarray
+        Its places in the profile.
+    width : float
+        Its width in the logarithm of resolutions.
+    """
+
+    n_clusters: int
+    places: NDArray[np.intp]
+    width: float
+
+    def looks(self) -> NDArray[np.intp]:
+        """Return the places to examine: at most three, spread over the plateau."""
+        count = min(LOOKS, len(self.places))
+        spread = np.rint(np.linspace(0, len(self.places) - 1, count)).astype(np.intp)
+        looks: NDArray[np.intp] = self.places[spread]
+        return looks
+
+    @property
+    def middle(self) -> int:
+        """The middlemost place to examine."""
+        looks = self.looks()
+        return int(looks[len(looks) // 2])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plateau and the evidence for it.
+
+    Attributes
+    ----------
+    plateau : Plateau
+    place : int
+        The place in the profile with the strongest evidence.
+    agreement : float
+        The agreement there.
+    depth : float
+        The mean depth there of the valleys around clusters, each between 0 and 1.
+    crossing : float
+        How many ties cross between clusters, as a share of what chance would give.
+    evidence : float
+        From agreement and depth together, between 0 and 1.
+    score : float
+        Agreement, information, persistence and evidence beyond the least, multiplied; not above 0 if evidence is weak.
+    """
+
+    plateau: Plateau
+    place: int
+    agreement: float
+    depth: float
+    crossing: float
+    evidence: float
+    score: float
+
+    @property
+    def numbers(self) -> NumberEvidence:
+        """The numbers that a verdict shows."""
+        return NumberEvidence(
+            self.plateau.n_clusters,
+            self.agreement,
+            self.plateau.width,
+            self.depth,
+            self.crossing,
+            self.evidence,
+            self.score,
+        )
+
+
+def plateaus(sweep: ResolutionSweep, below: float = END) -> list[Plateau]:
+    """Return the plateaus of the number of clusters, made monotone first; plateaus of one cluster are left out.
+
+    Between two resolutions that differ by one cluster, a plateau ends half way. If numbers in between are skipped, it
+    gets only its share of the step: on a steep rise no number persists. `below` is how far the first plateau goes on
+    below the lowest resolution.
+    """
+    counts = np.maximum.accumulate(sweep.n_clusters)
+    logs = np.log(sweep.resolutions)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(counts)) + 1, [len(counts)]])
+    found = []
+    for first, stop in itertools.pairwise(edges):
+        last = stop - 1
+        n_clusters = int(counts[first])
+        if n_clusters > 1:
+            start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) / 2 if first else below
+            end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) / 2 if stop < len(counts) else END
+            width = float(logs[last] - logs[first] + start + end)
+            places = first + np.flatnonzero(sweep.n_clusters[first:stop] == n_clusters)
+            found.append(Plateau(n_clusters, places, width))
+    return found
+
+
+class Evidence:
+    """Agreement and valleys of a profile's partitions, each computed once, when it is first needed."""
+
+    def __init__(self, nodes: GraphNodes, sweep: ResolutionSweep, known: dict[str, NDArray[Any]] | None = None) -> None:
+        self._nodes = nodes
+        self._sweep = sweep
+        self._volumes = nodes.graph.volumes
+        self._resampled: list[Search] | None = None
+        self._partitions: dict[tuple[int, int], NDArray[np.int32]] = {}
+        nothing = np.full(len(sweep.resolutions), np.nan)
+        self.agreements = (known["agreement"] if known else nothing).copy()
+        self.depths = (known["depth"] if known else nothing).copy()
+        self.crossings = (known["crossing"] if known else nothing).copy()
+        n_nodes = nodes.graph.n_nodes
+        self.least = LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes)
+
+    @cached_property
+    def _density_gaps(self) -> DensityGaps:
+        nodes = self._nodes
+        return DensityGaps.of(nodes.graph, nodes.points, nodes.node_weights, nodes.n_threads)
+
+    @cached_property
+    def dimension(self) -> float:
+        """The dimension that says how often chance cuts rows at the same places."""
+        return dimension_for_cuts(self._density_gaps.dimension, large_scale_dimension(self._nodes.points))
+
+    def density_gaps(self, place: int) -> tuple[float, float]:
+        """Return the mean depth of the valleys around a partition's clusters, and the share of crossing ties."""
+        if np.isnan(self.depths[place]):
+            self.depths[place], self.crossings[place] = self.density_gaps_of(self._sweep.partitions[place])
+        return float(self.depths[place]), float(self.crossings[place])
+
+    def density_gaps_of(self, labels: NDArray[np.int32]) -> tuple[float, float]:
+        """Return the mean depth of the density gaps around clusters, and the share of edges that cross."""
+        depths, crossing = self._density_gaps.of_partition(labels)
+        return float(np.clip(depths, 0, 1).mean()), crossing
+
+    @cached_property
+    def persistence(self) -> NDArray[np.float64]:
+        """How little the number of clusters grows near each resolution: 1 if it does not, 2/3 if by a factor of e.
+
+        The growth is taken from a factor of e below the resolution to a factor of e above, and halved: that is how fast
+        the logarithm of the number grows with that of the resolution. So no plateau begins or ends with a jump.
+        """
+        logs = np.log(self._sweep.resolutions)
+        counts = np.log(np.maximum.accumulate(self._sweep.n_clusters))
+        merged = logs[0] - self.below
+        at = np.concatenate([[np.nextafter(merged, -np.inf), merged], logs])
+        number = np.concatenate([[0.0], counts[:1], counts])
+        growth = np.interp(logs + 1, at, number) - np.interp(logs - 1, at, number)
+        share: NDArray[np.float64] = 1 / (1 + growth / 2)
+        return share
+
+    @cached_property
+    def agreement_by_chance(self) -> float:
+        """The agreement that arbitrary cuts reach: that of a cloud of the same dimension or, if higher, of fine cuts.
+
+        The finest partitions of a sweep cut clusters at arbitrary places. How well bootstraps agree on these depends on
+        the data alone: their dimension, noise, and number of neighbours.
+        """
+        cloud = CHANCE * math.pow(2 / max(self.dimension, 2.0), FALL)
+        finest = np.arange(len(self._sweep.resolutions))[-FINEST:]
+        crossing = [self.density_gaps(int(place))[1] for place in finest]
+        if not self._sweep.complete or np.median(crossing) < ARBITRARY:
+            return cloud
+        return max(cloud, float(np.median(self.agreement(finest))))
+
+    def information(self, place: int) -> float:
+        """Return the information in a node's cluster: the entropy of the clusters' volumes, in nats."""
+        shares = np.bincount(self._sweep.partitions[place], self._volumes)
+        shares = shares[shares > 0] / max(shares.sum(), 1.0)
+        return float(-(shares * np.log(shares)).sum())
+
+    @cached_property
+    def below(self) -> float:
+        """Return how far below the profile, in the logarithm of resolutions, its coarsest clusters would merge.
+
+        Two clusters merge where their ties reach what chance would give, times the resolution. Without ties they never
+        do.
+        """
+        labels = self._sweep.partitions[0]
+        if not labels.any():
+            return END
+        ties = edges_between(self._nodes.graph, labels, int(labels.max()) + 1).tocoo()
+        volumes = np.bincount(labels, self._volumes)
+        between = ties.row != ties.col
+        by_chance = volumes[ties.row[between]] * (volumes[ties.col[between]] / volumes.sum())
+        merging = float((ties.data[between] / by_chance).max(initial=0.0))
+        lowest = float(self._sweep.resolutions[0])
+        far = math.log(lowest / merging) if merging > 0 else FARTHEST_END
+        return min(max(far, END), FARTHEST_END)
+
+    def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the mean agreement between the partitions of the graph and of its resamples."""
+        missing = [int(place) for place in places if np.isnan(self.agreements[place])]
+        if missing:
+            numbers = range(len(self._searches()))
+            self._search([(place, number) for place in missing for number in numbers])
+            for place in missing:
+                parts = [self._sweep.partitions[place], *(self._partitions.pop((place, number)) for number in numbers)]
+                self.agreements[place] = mean_agreement(parts, self._volumes)
+        found: NDArray[np.float64] = self.agreements[places]
+        return found
+
+    def agreement_at_most(self, places: list[int]) -> list[float]:
+        """Return about how much the partitions and those of resamples agree at most, from one resample only."""
+        self._search([(place, 0) for place in places if np.isnan(self.agreements[place])])
+        return [
+            min(agreement(self._sweep.partitions[place], self._partitions[place, 0], self._volumes) + LUCK, 1.0)
+            if np.isnan(self.agreements[place])
+            else 1.0
+            for place in places
+        ]
+
+    def _search(self, jobs: list[tuple[int, int]]) -> None:
+        """Find the partitions of resamples, by place and number of the resample, that are not there yet."""
+        jobs = [job for job in jobs if job not in self._partitions]
+        searches, resolutions = self._searches() if jobs else [], self._sweep.resolutions
+        with ThreadPoolExecutor(self._nodes.n_threads) as pool:
+            found = pool.map(
+                lambda job: communities_at(self._nodes, float(resolutions[job[0]]), searches[job[1]]), jobs
+            )
+            self._partitions |= dict(zip(jobs, found, strict=True))
+
+    def _searches(self) -> list[Search]:
+        if self._resampled is None:
+            nodes = self._nodes
+            parts = nodes.search.parts
+
+            def resample(number: int) -> Search:
+                return Search.of(resampled(nodes.graph, nodes.seed + number), parts, nodes.seed)
+
+            with ThreadPoolExecutor(nodes.n_threads) as pool:
+                self._resampled = list(pool.map(resample, range(1, resamples(nodes.graph.n_nodes) + 1)))
+        return self._resampled
+
+
+def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedClusters) -> list[Candidate]:
+    """Return the plateaus that matter, best first.
+
+    Agreement costs most, and more for fine partitions. So it is computed from coarse to fine, and only for plateaus
+    that could still be the best, or a layer, with a quarter of the best score. One resample tells which these are.
+    """
+    allowed = [plateau for plateau in plateaus(sweep, evidence.below) if requested.allows(plateau.n_clusters)]
+    bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
+    left = list(range(len(allowed)))
+    found: list[Candidate] = []
+    least = 0.0  # what the score must exceed
+    while left:
+        batch, left = left[:TOGETHER], left[TOGETHER:]
+        at_most = evidence.agreement_at_most([allowed[i].middle for i in batch])
+        for i, agrees in zip(batch, at_most, strict=True):
+            bounds[i] = _upper_bound(allowed[i], evidence, agrees)
+        found += _all_weighed([allowed[i] for i in batch if bounds[i] > least], evidence)
+        least = LAYER_SHARE * max([0.0, *(candidate.score for candidate in found)])
+        left = [i for i in left if bounds[i] > least]
+    if allowed and not found:
+        found = _all_weighed([allowed[int(np.argmax(bounds))]], evidence)
+    return sorted(found, key=lambda c: (-c.score, -c.plateau.n_clusters))
+
+
+def _all_weighed(some: list[Plateau], evidence: Evidence) -> list[Candidate]:
+    """Return the evidence for some plateaus, examined side by side in threads."""
+    evidence.agreement(np.array([place for plateau in some for place in plateau.looks()], dtype=np.intp))
+    return [weighed(plateau, evidence) for plateau in some]
+
+
+def evaluated(sweep: ResolutionSweep, evidence: Evidence) -> list[Candidate]:
+    """Return the plateaus whose agreement is known, now or from an earlier answer, whatever was wished for then."""
+    if np.isnan(evidence.agreements).all():
+        return []
+    return [
+        weighed(plateau, evidence)
+        for plateau in plateaus(sweep, evidence.below)
+        if not np.isnan(evidence.agreements[plateau.looks()]).any()
+    ]
+
+
+def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
+    """Return the evidence for a plateau, taken where it is strongest.
+
+    Few resamples may agree at one place by luck, so the median of the agreement counts.
+    """
+    looks = plateau.looks()
+    agreements = evidence.agreement(looks)
+    typical = float(np.median(agreements))
+    found = [
+        replace(_judged(plateau, place, typical, evidence), agreement=agrees)
+        for place, agrees in zip(looks.tolist(), agreements.tolist(), strict=True)
+    ]
+    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
+
+
+def _judged(plateau: Plateau, place: int, agrees: float, evidence: Evidence) -> Candidate:
+    """Return a candidate with its score: information that comes back, persistence, and evidence beyond the least."""
+    depth, crossing = evidence.density_gaps(place)
+    strength = evidence_of(agrees, depth, crossing, evidence)
+    beyond = strength - evidence.least
+    comes_back = agrees * evidence.information(place)
+    value = beyond * comes_back * float(evidence.persistence[place]) if beyond > 0 else beyond
+    return Candidate(plateau, place, agrees, depth, crossing, strength, value)
+
+
+def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence) -> float:
+    """Return how strong the evidence for a partition is, between 0 and 1.
+
+    Agreement beyond that of arbitrary cuts, or density gaps: either alone can be enough, and one adds to what the other
+    leaves open. In few dimensions gaps tell clusters from clouds; agreement does not, since bootstraps may repeat the
+    same cut through a cloud, and on a line always do. In many dimensions distances hardly show gaps, but bootstraps of
+    a cloud do not agree at all. It does not count where half as many edges cross as chance would give: signatures are
+    cut from clouds, and bootstraps repeat these cuts.
+    """
+    by_chance = evidence.agreement_by_chance
+    beyond_chance = max((agrees - by_chance) / max(1 - by_chance, 1e-9), 0.0)
+    counts = max(1 - 1 / evidence.dimension, 0.0) if crossing < MOST_CROSSING else 0.0
+    return 1 - (1 - depth) * (1 - min(beyond_chance, 1.0) * counts)
+
+
+def clearest(plateau: Plateau, evidence: Evidence) -> int:
+    """Return the place of a plateau with the deepest valleys and fewest crossing ties; in a draw, the middlemost."""
+    looks = plateau.looks().tolist()
+    middle = plateau.middle
+    bounds = {place: _judged(plateau, place, 1.0, evidence).evidence for place in looks}
+    return int(max(looks, key=lambda place: (bounds[place], -abs(place - middle))))
+
+
+def _upper_bound(plateau: Plateau, evidence: Evidence, agrees: float = 1.0) -> float:
+    """Return the score that a plateau would have if its resamples agreed so well."""
+    return max(_judged(plateau, place, agrees, evidence).score for place in plateau.looks().tolist())

@@ -1,0 +1,243 @@
+"""`as_source` and `as_table`: the source of rows for data of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+from scipy.sparse import issparse
+
+from dc2.errors import ColumnTypeError, InputTypeError, ParameterError
+from dc2.io.arrays import ArraySource, SparseSource
+from dc2.io.csv_files import CsvOptions
+from dc2.io.files import dataset_source, file_source, is_dataset
+from dc2.io.frames import FrameLayout, FrameSource, as_frame, has_text_names
+from dc2.io.iterators import callable_source
+from dc2.io.paths import find_files, is_path
+from dc2.io.source import Block, Source, WeightedSource, is_on_cuda
+from dc2.io.streams import StreamSource
+
+R = TypeVar("R")
+
+
+def as_source(
+    data: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    drop: Sequence[Any] | None = None,
+    sample_weight: Any = None,
+    extra: Sequence[str] = (),
+    csv: CsvOptions | None = None,
+) -> Source:
+    """Return the source for data of any kind.
+
+    Parameters
+    ----------
+    data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
+        Arrays and memory maps; SciPy's sparse matrices; pandas, polars and pyarrow tables; paths, globs, folders and
+        addresses of Parquet, Arrow, CSV, TSV, JSON lines (the last three also packed, .gz or .zst) and .npy files; a
+        pyarrow.dataset; a callable that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB
+        relations and all else with the Arrow stream interface are read once, and kept in a temporary file if they are
+        large. A Source is returned as it is.
+    columns : sequence of str or int, optional
+        The features, in this order: names, or indices if columns have no names. By default all columns but those
+        named by the other parameters.
+    drop : sequence of str or int, optional
+        Columns to leave out.
+    sample_weight : array-like of shape (n_rows,) or str, optional
+        Weights of the rows, or the name of the column that holds them.
+    extra : sequence of str, default=()
+        Columns that travel with the blocks as they are, such as ids to be written beside labels. In CSV files they
+        are read as text, to the letter.
+    csv : CsvOptions, optional
+        How to read CSV and TSV files with another separator or without a line of names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = as_source(np.zeros((4, 2)), sample_weight=[1, 2, 3, 4])
+    >>> [block.weights.tolist() for block in source.blocks(block_bytes=2**20)]
+    [[1.0, 2.0, 3.0, 4.0]]
+    """
+    if columns is not None and drop is not None:
+        raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
+    if csv is not None and not is_path(data):
+        raise ParameterError("csv= says how text files are read, but X is not a path.")
+    chosen, dropped, travelling = _as_list(columns), _as_list(drop), _as_list(extra) or []
+    library = _library_with_engine(data)
+    if library is not None:
+        make: Callable[..., Source] = getattr(import_module("dc2"), f"{library}_source")
+        return make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling)
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    if is_path(data):
+        source: Source = file_source(data, chosen, dropped, weight, travelling, csv)
+    else:
+        source = _source(data, chosen, dropped, weight, travelling)
+    return source if sample_weight is None or weight is not None else WeightedSource(source, sample_weight)
+
+
+def _source(
+    data: Any, columns: list[Any] | None, drop: list[Any] | None, weight: str | None, extra: list[str]
+) -> Source:
+    if isinstance(data, Source):
+        if columns is not None or drop is not None or weight is not None or extra:
+            raise ParameterError("Columns are chosen when a source is made; this one is made already.")
+        return data
+    if is_dataset(data):
+        return dataset_source(data, columns, drop, weight, extra)
+    frame = as_frame(data)
+    if frame is not None:
+        named = has_text_names(data)
+        if not named:
+            columns, drop, extra = _as_text(columns), _as_text(drop), _as_text(extra) or []
+        return FrameSource(frame, columns, drop, weight, extra, named=named)
+    if callable(data) and not hasattr(data, "__array__"):
+        return callable_source(data, columns, drop, weight, extra)
+    if isinstance(data, Iterator):
+        raise InputTypeError(
+            f"X is a {type(data).__name__}, which can be passed over only once, but the rows are needed more than "
+            "once. Pass a callable that returns a fresh iterator, or feed the blocks to Compressor.partial_fit."
+        )
+    if weight is not None or extra:
+        raise InputTypeError(
+            f"X is an array without column names, so {weight or extra!r} cannot be taken from it. Give "
+            "sample_weight as an array, or X as a data frame."
+        )
+    return SparseSource(data, columns, drop) if issparse(data) else ArraySource(data, columns, drop)
+
+
+def _library_with_engine(data: Any) -> str | None:
+    """Return "dask" or "cuda" for data that are processed where they are; `dc2` finds the makers of their sources."""
+    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        return "dask"
+    return "cuda" if is_on_cuda(data) else None
+
+
+def _as_text(names: list[Any] | None) -> list[str] | None:
+    """Return the names of columns that pandas numbers as our frames have them."""
+    return None if names is None else [str(name) for name in names]
+
+
+def _as_list(names: Any) -> list[Any] | None:
+    """Return names as a list; a single name becomes a list of one."""
+    if names is None:
+        return None
+    return [names] if isinstance(names, str | int) else list(names)
+
+
+class TableSource:
+    """Rows of a table as they are: every block holds a frame (`dc2.io.frames.TableRows`).
+
+    Parameters
+    ----------
+    open_rows : callable
+        Returns the source that reads them; takes the names of columns to be read as text.
+    as_numbers : callable
+        Returns the source of the same rows as numbers; raises if a column is not numeric.
+    """
+
+    def __init__(self, open_rows: Callable[[Sequence[str]], StreamSource[Any]], as_numbers: Callable[[], Source]):
+        self._open_rows = open_rows
+        self._texts: set[str] = set()
+        self._open()
+        self.as_numbers = as_numbers
+
+    def _open(self) -> None:
+        rows = self._open_rows(sorted(self._texts))
+        assert isinstance(rows.layout, FrameLayout)
+        self._rows = rows
+        self.is_numeric: bool = rows.layout.is_numeric
+        self.n_features: int = rows.n_features
+        self.feature_names: tuple[str, ...] | None = rows.feature_names
+        self.dtype = rows.dtype
+        self.in_memory: bool = rows.in_memory
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None if it is not known without a pass."""
+        return self._rows.n_rows
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass."""
+        return self._rows.blocks(block_bytes)
+
+    def widened(self, first_pass: Callable[[], R]) -> R:
+        """Return the result of the first pass; columns of text files that turn out to hold texts are read as such.
+
+        The types of a text file are inferred from its beginning. Where a later value does not fit, its column is read
+        as text and the pass is made again.
+        """
+        while True:
+            try:
+                return first_pass()
+            except ColumnTypeError as error:
+                if self._texts >= set(error.columns):
+                    raise
+                self._texts |= set(error.columns)
+                self._open()
+
+
+def as_table(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    weight: str | None = None,
+    extra: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    csv: CsvOptions | None = None,
+) -> TableSource | None:
+    """Return the rows of a frame, of files or of a dataset with named columns; None for any other data.
+
+    Parameters
+    ----------
+    data, columns, drop, extra, csv
+        As for `dc2.as_source`.
+    weight : str, optional
+        The column of weights.
+    texts : sequence of str
+        Columns of text files to be read as text, even if they look like numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = as_table(pd.DataFrame({"x": [1.0, 2.0], "town": ["Rome", None]}))
+    >>> table.is_numeric, next(table.blocks(1000)).rows.frame.columns
+    (False, ['x', 'town'])
+    >>> as_table([[1.0, 2.0]]) is None
+    True
+    """
+    if isinstance(data, TableSource):
+        return data
+    if columns is not None and drop is not None:
+        raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
+    if _library_with_engine(data) is not None or isinstance(data, Source):
+        return None
+    if is_path(data):
+        data = find_files(data, csv)
+        if not all(file.format.named_columns for file in data):
+            return None
+        files = data
+
+        def open_rows(more_texts: Sequence[str]) -> StreamSource[Any]:
+            return file_source(files, columns, drop, weight, extra, mixed=True, texts=[*texts, *more_texts])
+
+    elif is_dataset(data):
+
+        def open_rows(more_texts: Sequence[str]) -> StreamSource[Any]:
+            return dataset_source(data, columns, drop, weight, extra, mixed=True)
+
+    else:
+        frame = as_frame(data)
+        if frame is None:
+            return None
+        data = frame.to_native()  # data that can be read only once are kept now
+
+        def open_rows(more_texts: Sequence[str]) -> StreamSource[Any]:
+            return FrameSource(frame, columns, drop, weight, extra, mixed=True)
+
+    def as_numbers() -> Source:
+        return as_source(data, columns=columns, drop=drop, sample_weight=weight, extra=extra)
+
+    return TableSource(open_rows, as_numbers)

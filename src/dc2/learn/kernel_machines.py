@@ -1,0 +1,492 @@
+"""KernelRegressor and KernelClassifier: kernel ridge regression on all rows, with automatic parameters."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
+from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
+from dc2.errors import InputError, MissingValuesError, ParameterError
+from dc2.io.columns import Columns, KnowsItsColumns
+from dc2.io.model_file import SaveMixin, saved_model, saved_record
+from dc2.io.outputs import check_output_path, check_room, write_labels
+from dc2.io.paths import check_not_among
+from dc2.io.resolve import as_table
+from dc2.io.source import Block, Source
+from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine
+from dc2.learn.kernel_functions import KERNELS, RADIAL
+from dc2.learn.kernel_metric import METRICS
+from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
+from dc2.parameters import check_choice, check_integer, check_positive
+from dc2.random import RandomStateLike, seed_sequence
+from dc2.tables.auto_prepare import OpenedRows, Preparation
+from dc2.tables.preparer import CountsUnseen, PreparedSource, TablePreparer
+
+KernelName = Literal["auto", "gaussian", "matern52", "matern32", "laplacian", "rpf"]
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class KernelRecord:
+    """The result of a fit.
+
+    Attributes
+    ----------
+    columns : Columns
+    machine : KernelMachine
+    preparer : TablePreparer or None
+    classes : ndarray or None
+        Of classifiers.
+    temperature : float
+        Of classifiers: probabilities are softmax(temperature * outputs).
+    one_column : bool
+        Whether targets came in one dimension.
+    """
+
+    columns: Columns
+    machine: KernelMachine
+    preparer: TablePreparer | None = None
+    classes: NDArray[Any] | None = None
+    temperature: float = 1.0
+    one_column: bool = True
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when read from a model file."""
+        machine = self.machine
+        if (
+            machine.centres.shape[1] != self.columns.width
+            or not 0 < self.temperature < np.inf
+            or (self.classes is not None and self.classes.shape != machine.offset.shape)
+            or (self.classes is None and self.one_column and len(machine.offset) != 1)
+        ):
+            raise InputError("the parts of a KernelRecord do not fit together.")
+
+
+class KernelMachineBase(SaveMixin, KnowsItsColumns, BaseEstimator):
+    """The base of the regressor and the classifier."""
+
+    _record: KernelRecord
+
+    def __init__(
+        self,
+        kernel: KernelName = "auto",
+        *,
+        bandwidth: float | Literal["auto"] = "auto",
+        ridge: float | Literal["auto"] = "auto",
+        n_centres: int | Literal["auto"] = "auto",
+        n_parts: int | Literal["auto"] = "auto",
+        metric: Literal["auto", "plain", "scaled", "learned"] = "auto",
+        prepare: Literal["auto"] | TablePreparer | None = "auto",
+        n_jobs: int | None = None,
+        block_bytes: int = DEFAULT_BLOCK_BYTES,
+        random_state: RandomStateLike = None,
+        verbose: Verbose = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.ridge = ridge
+        self.n_centres = n_centres
+        self.n_parts = n_parts
+        self.metric = metric
+        self.prepare = prepare
+        self.n_jobs = n_jobs
+        self.block_bytes = block_bytes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Learn from all rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable, Dask collection or Source
+            The rows.
+        y : array-like or Dask collection, or str
+            The targets; or the name of the column of a frame or of files that holds them, and is then no feature.
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. Integer weights equal repeated rows.
+        """
+        plan, options = self._plan(), RunOptions.of(self)
+        preparation = Preparation.of(self.prepare, None, for_target=True)
+        if y is None:
+            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None.", parameter="y")
+        if isinstance(y, str):
+            X, y, sample_weight = _without_target(X, y, sample_weight)
+        y = np.asarray(y) if hasattr(y, "__dask_graph__") else y  # computed once
+        opened = preparation.opened(X, sample_weight, type(self).__name__)
+        with threadpool_limits(limits=1):  # the engine's threads share the cores already
+            try:
+                self._record = self._learned(opened, y, plan, options)
+            except MissingValuesError:
+                prepared = None if opened.preparer is not None else preparation.with_blanks(X, sample_weight)
+                if prepared is None:
+                    raise
+                self._record = self._learned(prepared, y, plan, options)
+        return self
+
+    @abstractmethod
+    def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
+        """Fit a machine to rows and their targets."""
+
+    def _fitted_machine(self, opened: OpenedRows, targets: Targets, plan: MachinePlan, options: RunOptions) -> Fitted:
+        return fit_machine(opened.source, targets, plan, options, seed_sequence(self.random_state))
+
+    def _plan(self) -> MachinePlan:
+        """Check the parameters and return them as a plan."""
+        check_choice("kernel", self.kernel, ("auto", *KERNELS))
+        check_choice("metric", self.metric, ("auto", *METRICS))
+        if self.kernel == "rpf" and self.metric == "learned":
+            raise ParameterError(
+                "metric='learned': the rpf-kernel has no gradients. Use metric='auto'.",
+                parameter="metric",
+                value=self.metric,
+                problem="the rpf-kernel has no gradients.",
+            )
+        if not _is_auto(self.n_centres):
+            check_integer("n_centres", self.n_centres, low=1)
+        if not _is_auto(self.n_parts):
+            check_integer("n_parts", self.n_parts, low=1)
+        space = SearchSpace(
+            metrics=METRICS if self.metric == "auto" else (self.metric,),
+            kernels=RADIAL if self.kernel == "auto" else (self.kernel,),
+            bandwidth=None if _is_auto(self.bandwidth) else check_positive("bandwidth", self.bandwidth),
+            ridge=None if _is_auto(self.ridge) else check_positive("ridge", self.ridge),
+        )
+        return MachinePlan(
+            space,
+            None if _is_auto(self.n_centres) else int(self.n_centres),
+            None if _is_auto(self.n_parts) else int(self.n_parts),
+        )
+
+    # --- what was learned ----------------------------------------------------------------------------------------
+
+    @property
+    def search_path_(self) -> list[Trial]:
+        """The machines that the search evaluated, in this order, with their loss and error on held-out rows."""
+        return list(self._record.machine.path)
+
+    @property
+    def kernel_(self) -> str:
+        """The kernel chosen."""
+        return self._record.machine.shape.name
+
+    @property
+    def bandwidth_(self) -> float:
+        """The bandwidth chosen, in units of the metric."""
+        return self._record.machine.shape.bandwidth
+
+    @property
+    def ridge_(self) -> float:
+        """The ridge chosen, for the machine of all rows."""
+        return self._record.machine.ridge
+
+    @property
+    def metric_(self) -> str:
+        """How columns are scaled: "plain", "scaled" or "learned"."""
+        return self._record.machine.metric.name
+
+    @property
+    def column_scale_(self) -> NDArray[np.float64]:
+        """The factor of each column before rows are compared."""
+        return self._record.machine.metric.factor
+
+    @property
+    def column_importances_(self) -> NDArray[np.float64]:
+        """The share of each column in the gradient of the machine; they sum to one. NaN for the rpf-kernel."""
+        return self._record.machine.importances
+
+    @property
+    def n_centres_(self) -> int:
+        """Centres of the machine of all rows."""
+        return len(self._record.machine.centres)
+
+    @property
+    def n_parts_(self) -> int:
+        """Parts with machines of their own; 1 if all rows share one machine."""
+        parts = self._record.machine.parts
+        return 1 if parts is None else parts.tree.n_leaves
+
+    # --- outputs for rows ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        """Return predictions from the outputs of a machine."""
+
+    def predict(self, X: Any) -> Any:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows. Columns with names are found by name.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            For a source that is not in memory, an iterator of such arrays, one per block; for a Dask collection, a
+            lazy Dask array with the same chunks.
+        """
+        return self._map_outputs(X, self._predicted)
+
+    def predict_to(
+        self, X: Any, path: str | os.PathLike[str], *, id_columns: str | Sequence[str] = (), column: str = "prediction"
+    ) -> int:
+        """Write the prediction for each row to a file, in row order, beside chosen columns of the data.
+
+        Parameters
+        ----------
+        X : data frame, path, list of paths, glob, ... as in `fit`
+            The rows. Columns with names are found by name.
+        path : path
+            A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file. It appears only when it is complete, and replaces
+            an older one. It must not be one of the files being read.
+        id_columns : str or list of str, optional
+            Columns of the data to write beside the predictions.
+        column : str, default="prediction"
+            Name of the column of predictions; several outputs have their number after it.
+
+        Returns
+        -------
+        int
+            Number of rows written.
+        """
+        check_is_fitted(self)
+        target = check_output_path(path)
+        check_not_among(path, X)
+        names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
+        source = self._source(X, names)
+        check_room(target, source.n_rows)
+        machine, feature_names = self._record.machine, source.feature_names
+
+        def predict_block(block: Block) -> tuple[Any, Any]:
+            outputs = self._predicted(machine.outputs(block, feature_names))
+            if outputs.ndim == 2:
+                return {f"{column}{number}": values for number, values in enumerate(outputs.T)}, block.extra
+            return outputs, block.extra
+
+        counted = CountsUnseen(predict_block)
+        with threadpool_limits(limits=1):
+            blocks: Iterator[Any] = engine_for(source, RunOptions.of(self)).map(counted, source, stage="populate")
+            return write_labels(target, counted.told(blocks), column)
+
+    def _map_outputs(self, X: Any, finish: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Any:
+        check_is_fitted(self)
+        source, machine = self._source(X), self._record.machine
+        names = source.feature_names
+        counted = CountsUnseen(lambda block: finish(machine.outputs(block, names)))
+        with threadpool_limits(limits=1):
+            outputs = mapped_rows(source, counted, lambda: finish(machine.offset[None, :]), RunOptions.of(self))
+            return counted.told(outputs)
+
+    def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
+        preparer = self._record.preparer
+        prepared = isinstance(X, PreparedSource)
+        return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.non_deterministic = False
+        return tags
+
+
+@saved_model
+class KernelRegressor(RegressorMixin, KernelMachineBase):
+    """Kernel ridge regression on all rows, with automatic parameters.
+
+    Held-out rows choose the scaling of columns, the kernel, its bandwidth, the ridge and the number of centres. A
+    machine on centres learns from all rows. A tree then divides the rows, and each part learns the residuals.
+
+    Parameters
+    ----------
+    kernel : {"auto", "gaussian", "matern52", "matern32", "laplacian", "rpf"}, default="auto"
+        "auto" chooses among the four that depend on the Euclidean distance alone. "rpf" is the
+        kernel of random projection forests grown on the centres.
+    bandwidth : float or "auto", default="auto"
+        What distances are divided by, in units of the metric; of "rpf" the b of exp((s - 1) / b).
+    ridge : float or "auto", default="auto"
+        The alpha of scikit-learn's `KernelRidge`.
+    n_centres : int or "auto", default="auto"
+        Centres of the machine of all rows. "auto" doubles them from 1000 on, with one pass for each number, while that
+        lowers the loss on held-out rows and a pass takes about a minute of one core. 2500 rows or fewer are all
+        centres.
+    n_parts : int or "auto", default="auto"
+        Parts that learn the residuals of the machine of all rows, each with about 1000 centres of its own. "auto" makes
+        as many as the centres of a model of 128 MB allow, and drops them if they do not lower the loss on held-out
+        rows; 1 makes none.
+    metric : {"auto", "plain", "scaled", "learned"}, default="auto"
+        How columns are scaled: not at all, by their standard deviation, or by that and the mean gradient of the machine
+        along each, in up to three rounds. "auto" takes the best on held-out rows.
+    prepare : {"auto", None} or TablePreparer, default="auto"
+        "auto" prepares tables with text, dates or missing values; with None they raise.
+    n_jobs : int, optional
+        Number of threads; None takes all cores.
+    block_bytes : int, default=16 MiB
+        Budget for a block of rows, in bytes.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample, the centres and the parts.
+    verbose : int or callable, default=0
+        1 shows the stages, as bars or, in a log, as lines; a callable is called with
+        ``(stage, rows_done, rows_total)``.
+
+    Attributes
+    ----------
+    search_path_ : list of Trial
+        The machines that the search evaluated, with their loss on held-out rows.
+    kernel_, bandwidth_, ridge_, metric_, n_centres_, n_parts_
+        The chosen parameters.
+    column_importances_ : ndarray of shape (n_features,)
+        The share of each column in the gradient of the machine.
+    column_scale_ : ndarray of shape (n_features,)
+        The factor of each column.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    With m centres a pass takes O(n m (m + d)) time; the parts take O(n c (c + d)) with c of about 1000. Besides the
+    rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64; predictions are made
+    in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change rounding only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dc2 import KernelRegressor
+    >>> X = np.random.default_rng(0).uniform(-3, 3, (1000, 2))
+    >>> y = np.sin(X[:, 0]) * X[:, 1]
+    >>> model = KernelRegressor(random_state=0).fit(X[:800], y[:800])
+    >>> model.score(X[800:], y[800:]) > 0.99
+    True
+    """
+
+    def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
+        y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        one_column = y.ndim == 1
+        fitted = self._fitted_machine(opened, Targets(y.reshape(len(y), -1)), plan, options)
+        return KernelRecord(opened.columns, fitted.machine, opened.preparer, one_column=one_column)
+
+    def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        return outputs[:, 0] if self._record.one_column else outputs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+@saved_model
+class KernelClassifier(ClassifierMixin, KernelMachineBase):
+    """Kernel ridge classification on all rows, with automatic parameters and calibrated probabilities.
+
+    The machine of `KernelRegressor` learns indicators of the classes. Probabilities are the softmax of its outputs
+    times a factor, the one with the lowest log loss on held-out rows.
+
+    Parameters
+    ----------
+    kernel, bandwidth, ridge, n_centres, n_parts, metric, prepare, n_jobs, block_bytes, random_state, verbose
+        As for `KernelRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    temperature_ : float
+        The factor above.
+    search_path_ : list of Trial
+        The machines that the search evaluated, with their loss and error rate on held-out rows.
+    kernel_, bandwidth_, ridge_, metric_, n_centres_, n_parts_, column_importances_, column_scale_
+        As of `KernelRegressor`.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from dc2 import KernelClassifier
+    >>> X, y = make_moons(2_000, noise=0.1, random_state=0)
+    >>> model = KernelClassifier(random_state=0).fit(X[:1500], y[:1500])
+    >>> model.score(X[1500:], y[1500:]) > 0.99
+    True
+    >>> model.predict_proba(X[1500:]).shape
+    (500, 2)
+    """
+
+    def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
+        if np.asarray(y).dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
+        held = fitted.held
+        temperature = temperature_of(fitted.outputs, held.Y + held.base, held.weights) if len(classes) > 1 else 1.0
+        return KernelRecord(opened.columns, fitted.machine, opened.preparer, classes, temperature)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, ascending."""
+        classes = self._record.classes
+        assert classes is not None
+        return classes
+
+    @property
+    def temperature_(self) -> float:
+        """The factor of the outputs before softmax."""
+        return self._record.temperature
+
+    def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        return np.asarray(self.classes_[outputs.argmax(axis=1)])
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the machine's answer for each row and class; with two classes, the second less the first."""
+        return self._map_outputs(X, lambda outputs: outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class for each row, in the same form as `predict`."""
+        temperature = self._record.temperature if hasattr(self, "_record") else 1.0
+
+        def shares(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+            scores = temperature * (outputs - outputs.max(axis=1, keepdims=True))
+            exponentials = np.exp(scores)
+            return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+
+        return self._map_outputs(X, shares)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _without_target(X: Any, name: str, sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:
+    """Split a table into features and the target column; return them and the weights that are not in the table."""
+    table = as_table(X, columns=[name])
+    if table is None:
+        raise InputError(
+            f"y={name!r} names a column, but X is not a table with named columns. Give y as an array.",
+            parameter="y",
+            value=name,
+            problem="X is not a table with named columns.",
+        )
+    rows: Iterator[Any] = (block.rows for block in table.blocks(DEFAULT_BLOCK_BYTES))
+    y = np.concatenate([part.frame.get_column(name).to_numpy() for part in rows])
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    others = as_table(X, drop=[name], weight=weight)
+    assert others is not None
+    return others.as_numbers() if others.is_numeric else others, y, None if weight else sample_weight

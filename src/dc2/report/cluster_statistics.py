@@ -1,0 +1,403 @@
+"""Statistics of a fitted clusterer, computed from its signatures; each is computed once, when it is first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
+
+from dc2.compress.signatures import Signatures
+from dc2.errors import InputTypeError
+from dc2.graph.nodes import Description
+from dc2.report.layout import Layout, default_layouts, layout_named
+from dc2.report.profiles import (
+    Profile,
+    Silhouette,
+    cluster_profile,
+    column_remarks,
+    heaviest_of_clusters,
+    radius,
+    summary_records,
+    weighted_silhouette,
+)
+
+
+def variance_kept(signatures: Signatures) -> float:
+    """Return the share of the rows' variance that is left in their signatures; 1 if rows do not vary.
+
+    Examples
+    --------
+    >>> variance_kept(Signatures(np.array([[0.0], [2.0]]), np.ones(2), np.array([1.0, 1.0])))
+    0.5
+    """
+    weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(signatures))
+    share = weights / weights.sum()
+    points = signatures.points.astype(np.float64)
+    # Any power of two would do; this one keeps squares of very large and very small values in range.
+    exponent = int(np.frexp(max(np.abs(points).max(), np.sqrt(signatures.spread.max())))[1])
+    points = np.ldexp(points, -exponent)
+    off = points - share @ points
+    between = float(share @ (off * off).sum(axis=1))
+    lost = float(share @ np.ldexp(signatures.spread, -2 * exponent))
+    return between / (between + lost) if between + lost > 0 else 1.0
+
+
+def verdict_text(model: Any) -> str | None:
+    """Return the evidence for the number of clusters of a fitted model; None if the user gave the number."""
+    found = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ != 1 else ''}"
+    verdict = getattr(model, "verdict_", None)
+    if verdict is not None:
+        if model.n_clusters_ != verdict.n_clusters:
+            return f"{found}, the layer asked for. Of all numbers: {verdict}"
+        return str(verdict)
+    path = getattr(model, "n_clusters_path_", None)
+    if path is None:
+        return None
+    best_first = [int(n) for n in path["n_clusters"][(-path["score"]).argsort(kind="stable")]]
+    others = [n for n in best_first if n != model.n_clusters_]
+    return f"{found}; {others[0]} comes next." if others else f"{found}."
+
+
+FREE = 1e-12  # the cost of cutting between pieces without any edge; rounding by LAPACK is smaller
+WIDE_JUMP = 1.5
+LONELY_JUMP, LONELY_BY = 1.2, 2.5
+NEARLY_WIDEST = 0.75
+
+
+def cut_costs(eigenvalues: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 - eigenvalue, at least 1e-12: the i-th is about the cost of cutting the graph into i groups.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (m,)
+        Of the normalized similarity, descending from 1.
+
+    Notes
+    -----
+    Sharp kernels put all leading eigenvalues within 1e-4 of 1. Their ratios to each other show on a logarithmic axis
+    of 1 - eigenvalue; on an axis of eigenvalues nothing would.
+    """
+    costs: NDArray[np.float64] = np.maximum(1.0 - eigenvalues, FREE)
+    return costs
+
+
+def gap_after(eigenvalues: NDArray[np.float64]) -> int | None:
+    """Return the number of groups before the cost of a cut jumps, or None if no jump stands out.
+
+    It is the first jump (from the second group on) that is nearly as wide as the widest, on a logarithmic scale, if
+    the widest is at least by half; or by a fifth and far wider than any other.
+
+    Examples
+    --------
+    >>> gap_after(1 - np.array([0.0, 2e-6, 3e-6, 9e-5, 1e-4]))
+    3
+    >>> gap_after(1 - np.array([0.0, 0.5, 0.6, 0.7])) is None
+    True
+    """
+    jumps = np.diff(np.log(cut_costs(eigenvalues)[1:]))
+    if len(jumps) == 0:
+        return None
+    next_widest, widest = np.sort(np.append(jumps, 0.0))[-2:]
+    lonely = widest >= np.log(LONELY_JUMP) and widest >= LONELY_BY * next_widest
+    if widest < np.log(WIDE_JUMP) and not lonely:
+        return None
+    return int(np.argmax(jumps >= NEARLY_WIDEST * widest)) + 2
+
+
+MOST_VIEWS = 16
+MOST_CLUSTERS = 40
+MOST_DRAWN = 2000  # signatures that are drawn or compared in pairs, since that costs their square
+MOST_LISTED = 100  # clusters that pages describe one by one, the largest; a summary has all
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterStatistics:
+    """The signatures of a fitted clusterer with their clusters, and statistics of them.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_signatures, n_features), float64
+        As they were clustered: scaled, if the model scales.
+    values : ndarray of shape (n_signatures, n_features), float64
+        The same in the units of the data.
+    weights : ndarray of shape (n_signatures,), float64
+        The rows of each that are in its cluster, or all its rows if it is in none; all 1 if no signature has rows.
+    spread : ndarray of shape (n_signatures,), float64
+        Mean squared distance of its rows.
+    labels : ndarray of shape (n_signatures,), int32
+        Cluster of each; -1 if it is in none: its cluster is too small, or all of its rows are noise.
+    names : tuple of str
+        Columns; x0, x1, ... if the data had no names.
+    n_clusters : int
+    noise : float or None
+        Rows that are in no cluster; None if no noise was asked for.
+    model : DC2Clustering, RPFCluster, RASP or KASP
+        The fitted clusterer; statistics that need only signatures work without one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dc2 import RPFCluster
+    >>> X = np.random.default_rng(0).normal(size=(50, 2)) + np.repeat([[0.0], [9.0]], 25, axis=0)
+    >>> statistics = ClusterStatistics.of(RPFCluster(2, random_state=0).fit(X))
+    >>> statistics.names, statistics.sizes.tolist()
+    (('x0', 'x1'), [25.0, 25.0])
+    """
+
+    points: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    names: tuple[str, ...]
+    n_clusters: int
+    noise: float | None = None
+    model: Any = None
+
+    @classmethod
+    def of(cls, model: Any) -> ClusterStatistics:
+        """Return the statistics of a model, or raise if it is not a fitted clusterer of this package."""
+        if not hasattr(type(model), "stability_"):
+            raise InputTypeError(
+                f"a fitted DC2Clustering, RPFCluster, RASP or KASP is needed; got {type(model).__name__}. "
+                "Fit one first, or load a saved one with dc2.load."
+            )
+        check_is_fitted(model)
+        signatures = model.signatures_
+        points = signatures.points.astype(np.float64)
+        scaling = model.router_.scaling
+        names, values = model.column_names, points if scaling is None else scaling.undo(points)
+        if hasattr(model, "preparer_"):
+            names, values = model.preparer_.in_units(points)
+        weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
+        labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
+        n_clusters = int(labels.max()) + 1
+        if noise is not None:
+            labels = _without_noise(labels, noise >= weights)
+            weights = np.where(labels < 0, weights, weights - noise)
+        return cls(
+            points=points,
+            values=values,
+            weights=weights,
+            spread=signatures.spread,
+            labels=labels,
+            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else names,
+            n_clusters=n_clusters,
+            noise=None if noise is None else float(noise.sum()),
+            model=model,
+        )
+
+    # --- signatures and their clusters ---------------------------------------------------------------------------
+
+    def take(self, signatures: NDArray[np.intp]) -> ClusterStatistics:
+        """Return the statistics of some of the signatures; clusters keep their numbers."""
+        return replace(
+            self,
+            points=self.points[signatures],
+            values=self.values[signatures],
+            weights=self.weights[signatures],
+            spread=self.spread[signatures],
+            labels=self.labels[signatures],
+        )
+
+    @cached_property
+    def in_clusters(self) -> NDArray[np.intp]:
+        """The signatures that are in a cluster."""
+        return np.flatnonzero(self.labels >= 0)
+
+    @cached_property
+    def drawn(self) -> NDArray[np.intp]:
+        """The signatures to draw: from each cluster its share of them, heaviest first; those of noise last."""
+        chosen = heaviest_of_clusters(self.labels, self.weights, MOST_DRAWN)
+        is_noise = self.labels[chosen] < 0
+        return np.concatenate([chosen[~is_noise], chosen[is_noise]])
+
+    @cached_property
+    def drawn_signatures(self) -> ClusterStatistics:
+        """The signatures to draw, with their clusters, -1 if they are noise."""
+        return self.take(self.drawn)
+
+    @cached_property
+    def compared(self) -> NDArray[np.intp]:
+        """The drawn signatures that are in a cluster: those that are compared in pairs."""
+        compared: NDArray[np.intp] = self.drawn[self.labels[self.drawn] >= 0]
+        return compared
+
+    @cached_property
+    def compared_signatures(self) -> ClusterStatistics:
+        """The drawn signatures that are in a cluster, with their clusters."""
+        return self.take(self.compared)
+
+    @cached_property
+    def other_partitions(self) -> list[ClusterStatistics]:
+        """The same signatures in fewer and more clusters, the model's own number among them; fewest first."""
+        found: dict[int, NDArray[np.int32]] = dict(getattr(self.model, "partitions_", {}))
+        found |= {int(layer.max()) + 1: layer for layer in getattr(self.model, "layers_", [])}
+        own = self.n_clusters
+        others = [k for k in found if 1 < k <= MOST_CLUSTERS and k != own]
+        nearest_first = sorted(others, key=lambda k: (abs(np.log(k / own)), k))[: MOST_VIEWS - 1]
+        # Noise is noise in any number of clusters.
+        labels = {k: np.where(self.labels < 0, self.labels, found[k]) for k in nearest_first}
+        complete = [k for k, of_k in labels.items() if len(np.unique(of_k[of_k >= 0])) == k]
+        by_number = {k: replace(self, labels=labels[k], n_clusters=k) for k in complete} | {own: self}
+        return [by_number[k] for k in sorted(by_number)]
+
+    @property
+    def layers(self) -> list[int]:
+        """The layers of the model that have as many clusters."""
+        layers = getattr(self.model, "layers_", [])
+        return [i for i, layer in enumerate(layers) if int(layer.max()) + 1 == self.n_clusters]
+
+    # --- sizes -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """Rows of each cluster, of shape (n_clusters,)."""
+        sizes = np.zeros(self.n_clusters)
+        np.add.at(sizes, self.labels[self.in_clusters], self.weights[self.in_clusters])
+        return sizes
+
+    @property
+    def total(self) -> float:
+        """Rows of all clusters and of none."""
+        return float(self.sizes.sum()) + (self.noise or 0.0)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Share of all rows in each cluster; with noise they add up to less than 1."""
+        shares: NDArray[np.float64] = self.sizes / self.total
+        return shares
+
+    @property
+    def n_listed(self) -> int:
+        """How many clusters pages describe one by one."""
+        return min(self.n_clusters, MOST_LISTED)
+
+    @property
+    def signatures_of_clusters(self) -> list[int]:
+        """How many signatures each cluster has."""
+        counts: list[int] = np.bincount(self.labels[self.in_clusters], minlength=self.n_clusters).tolist()
+        return counts
+
+    @property
+    def unit(self) -> str:
+        """What sizes count: rows, unless the rows had fractional weights."""
+        return "rows" if np.array_equal(self.weights, np.round(self.weights)) else "weight"
+
+    @property
+    def n_rows(self) -> float:
+        """Rows that were clustered; for signatures that were compressed elsewhere, the rows they represent."""
+        compressed_here = hasattr(self.model, "stage_seconds_")
+        return float(self.model.n_rows_in_) if compressed_here else float(self.weights.sum())
+
+    @property
+    def each_row_is_a_signature(self) -> bool:
+        """Whether no row was compressed."""
+        return self.n_rows == len(self.points)
+
+    # --- what the clusters are --------------------------------------------------------------------------------------
+
+    def means(self, of: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean over each cluster's rows of something given per signature, (n_clusters, ...)."""
+        if len(self.in_clusters) < len(self.labels):
+            return self.take(self.in_clusters).means(of[self.in_clusters])
+        # A cluster whose signatures have no rows still has a place: that of its signatures.
+        rowless = self.sizes[self.labels] == 0
+        weights = np.where(rowless, 1.0, self.weights)
+        # Shares first: a sum of large values times weights may overflow.
+        shares = weights / np.bincount(self.labels, weights)[self.labels]
+        starts = np.arange(len(self.labels) + 1)
+        member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
+        means: NDArray[np.float64] = np.asarray(member.T @ of)
+        return means
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The means of the clusters, and how far they are from the mean of all rows."""
+        return cluster_profile(self)
+
+    @cached_property
+    def radii(self) -> NDArray[np.float64]:
+        """Root mean squared distance of each cluster's rows to their mean."""
+        return radius(self)
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """A record of each cluster, and a last one of rows in no cluster."""
+        return summary_records(self)
+
+    @cached_property
+    def remarks(self) -> list[str]:
+        """Sentences on columns that are constant, may be ids, or explain the clusters alone."""
+        return column_remarks(self, self.n_rows)
+
+    # --- how good they are ------------------------------------------------------------------------------------------
+
+    @property
+    def stability(self) -> NDArray[np.float64]:
+        """The bootstrap stability of each cluster (mean Jaccard index), 0 to 1."""
+        stability: NDArray[np.float64] = self.model.stability_
+        return stability
+
+    @cached_property
+    def silhouette(self) -> Silhouette | None:
+        """The silhouette by straight distances, of the drawn signatures; None for a single cluster."""
+        compared = self.compared_signatures
+        return weighted_silhouette(compared.points, compared.labels, compared.weights)
+
+    @cached_property
+    def kernel_silhouette(self) -> Silhouette | None:
+        """The silhouette in the spectral embedding; None if there is no embedding."""
+        embedding = getattr(self.model, "embedding_", None)
+        if embedding is None:
+            return None
+        compared = self.compared_signatures
+        return weighted_silhouette(embedding[self.compared], compared.labels, compared.weights)
+
+    @cached_property
+    def variance_kept(self) -> float:
+        """Share of the rows' variance that the signatures keep."""
+        return variance_kept(self.model.signatures_)
+
+    @property
+    def verdict(self) -> str | None:
+        """The evidence for the number of clusters, in one sentence."""
+        return verdict_text(self.model)
+
+    # --- the similarity, and maps by it -----------------------------------------------------------------------------
+
+    @cached_property
+    def strength(self) -> NDArray[np.float64]:
+        """The similarity of the compared signatures, 0 to 1."""
+        strength: NDArray[np.float64] = self.model.similarity_.strength(self.compared)
+        return strength
+
+    @cached_property
+    def similarity_text(self) -> Description:
+        """What the similarity is and what its numbers mean."""
+        description: Description = self.model.similarity_.describe()
+        return description
+
+    @cached_property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Maps of the drawn signatures, the best first."""
+        return default_layouts(self.drawn_signatures, self._distances)
+
+    def layout(self, name: str) -> Layout:
+        """Return a map of the drawn signatures: "auto" is the best."""
+        return self.layouts[0] if name == "auto" else layout_named(name, self.drawn_signatures, self._distances)
+
+    def _distances(self) -> NDArray[np.float64]:
+        distances: NDArray[np.float64] = self.model.similarity_.apart(self.drawn, self.drawn_signatures.points)
+        return distances
+
+
+def _without_noise(labels: NDArray[np.int32], is_noise: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return labels with -1 for signatures of noise only; a cluster of nothing else keeps its signatures."""
+    left = np.bincount(labels[(labels >= 0) & ~is_noise], minlength=int(labels.max()) + 1) > 0
+    return np.where(is_noise & left[labels], np.int32(-1), labels)

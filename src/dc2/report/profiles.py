@@ -1,0 +1,433 @@
+"""What is typical of each cluster: its profile, silhouette, spread, representative row, and record in a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances
+
+if TYPE_CHECKING:
+    from dc2.report.cluster_statistics import ClusterStatistics
+
+
+def heaviest_of_clusters(labels: NDArray[np.int32], weights: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """Return signatures, heaviest first: of each cluster as many as its share of the weight, and at least one.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_signatures,)
+        Any whole numbers.
+    weights : ndarray of shape (n_signatures,)
+    most : int
+        How many to take, unless there are more clusters.
+
+    Examples
+    --------
+    >>> labels = np.array([0, 0, 0, 1, 1, 1])
+    >>> heaviest_of_clusters(labels, np.array([9.0, 8.0, 7.0, 1.0, 2.0, 1.0]), 4).tolist()
+    [0, 1, 2, 4]
+    """
+    heaviest_first = np.argsort(-weights, kind="stable")
+    if len(labels) <= most:
+        return heaviest_first
+    clusters, code = np.unique(labels[heaviest_first], return_inverse=True)
+    size = np.bincount(code, weights[heaviest_first])
+    by_cluster = np.argsort(code, kind="stable")
+    rank = np.empty(len(code), np.intp)
+    rank[by_cluster] = (
+        np.arange(len(code)) - np.searchsorted(code[by_cluster], np.arange(len(clusters)))[code[by_cluster]]
+    )
+    # The signature of rank r stands for the r-th part of its cluster's share: the largest parts are drawn.
+    part = (size[code] + np.finfo(float).tiny) / (rank + 0.5)
+    part[rank == 0] = np.inf
+    chosen = np.argsort(-part, kind="stable")[: max(most, len(clusters))]
+    kept: NDArray[np.intp] = heaviest_first[np.sort(chosen)]
+    return kept
+
+
+ALONE = 0.9  # of a column's variation, explained by the clusters
+LITTLE = 0.4  # of every other column's
+FEWEST_ROWS = 50  # for a column to look like an id
+MOST_NAMED = 5
+
+
+def column_remarks(clusters: ClusterStatistics, n_rows: float) -> list[str]:
+    """Return sentences on columns that are constant, may be ids, or explain the clusters alone.
+
+    Parameters
+    ----------
+    clusters : ClusterStatistics
+    n_rows : float
+        How many rows there were.
+
+    Examples
+    --------
+    >>> from dc2.report.cluster_statistics import ClusterStatistics
+    >>> X, ones = np.array([[0.0, 5.0, 3.0], [1.0, 5.0, 3.1], [0.0, 5.0, 3.1], [1.0, 5.0, 3.0]]), np.ones(4)
+    >>> labels = np.array([0, 1, 0, 1], np.int32)
+    >>> found = ClusterStatistics(X, X, ones, ones, labels, ("member", "year", "size"), 2)
+    >>> for remark in column_remarks(found, 4):
+    ...     print(remark)
+    'year' is constant: it has no information.
+    'member' alone makes the clusters: they hardly differ in any other column. Leave it out to see what else there is.
+    """
+    names, constant = np.array(clusters.names, dtype=object), _constant(clusters)
+    remarks = []
+    if constant.any():
+        remarks.append(f"{_named(names[constant])} {_is(constant)} constant: {_it(constant)} no information.")
+    ids = [name for name, values in zip(names, clusters.values.T, strict=True) if _is_id(values, clusters, n_rows)]
+    remarks += [f"'{name}' looks like the number of a row. Leave it out if it is an id." for name in ids]
+    alone = _alone(clusters, constant)
+    if alone is not None:
+        remarks.append(
+            f"'{names[alone]}' alone makes the clusters: they hardly differ in any other column. Leave it out to see "
+            "what else there is."
+        )
+    return remarks
+
+
+def variation_explained(clusters: ClusterStatistics) -> NDArray[np.float64]:
+    """Return the share of each column's variation, over signatures by weight, that lies between clusters."""
+    clusters = clusters.take(clusters.in_clusters)
+    share = clusters.weights / clusters.weights.sum()
+    centre = share @ clusters.points
+    total = share @ (clusters.points - centre) ** 2
+    inside = share @ (clusters.points - clusters.means(clusters.points)[clusters.labels]) ** 2
+    explained: NDArray[np.float64] = 1.0 - np.divide(inside, total, out=np.ones_like(total), where=total > 0)
+    return np.maximum(explained, 0.0)
+
+
+def _constant(clusters: ClusterStatistics) -> NDArray[np.bool_]:
+    low, high = clusters.values.min(axis=0), clusters.values.max(axis=0)
+    constant: NDArray[np.bool_] = high - low <= 1e-6 * np.maximum(np.abs(low), np.abs(high))
+    return constant if len(clusters.values) > 1 else np.zeros_like(constant)
+
+
+def _is_id(values: NDArray[np.float64], clusters: ClusterStatistics, n_rows: float) -> bool:
+    """Return whether values are spread as evenly as numbers from one to the number of rows, and as widely."""
+    reach = float(np.ptp(values))
+    if n_rows < FEWEST_ROWS or not 0.9 * n_rows <= reach <= 1.1 * n_rows:
+        return False
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(clusters.weights[order]) / clusters.weights.sum()
+    even = (values[order] - values.min()) / reach
+    return bool(np.abs(below - even).max() < 0.05)
+
+
+def _alone(clusters: ClusterStatistics, constant: NDArray[np.bool_]) -> int | None:
+    if clusters.n_clusters < 2 or len(clusters.names) < 2:
+        return None
+    explained = variation_explained(clusters)
+    best = int(explained.argmax())
+    others = np.delete(explained, best)[np.delete(~constant, best)]
+    return best if explained[best] >= ALONE and len(others) and others.max() <= LITTLE else None
+
+
+def _named(names: NDArray[np.object_]) -> str:
+    named = [f"'{name}'" for name in names[:MOST_NAMED]]
+    more = len(names) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def _is(which: NDArray[np.bool_]) -> str:
+    return "is" if which.sum() == 1 else "are"
+
+
+def _it(which: NDArray[np.bool_]) -> str:
+    return "it has" if which.sum() == 1 else "they have"
+
+
+def representatives(
+    clusters: ClusterStatistics,
+    members: NDArray[Any],
+    in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Return one of the members of each cluster, in the units of the data, of shape (n_clusters, n_features).
+
+    Parameters
+    ----------
+    clusters : ClusterStatistics
+    members : ndarray of shape (n_signatures, n_features)
+        A row for each signature, or the signature itself where there is none, as it was clustered.
+    in_units : callable
+        Undoes what was done to rows before they were clustered.
+    """
+    inside = clusters.in_clusters
+    labels = clusters.labels[inside]
+    off = members[inside].astype(np.float64) - clusters.means(clusters.points)[labels]
+    squared = np.einsum("ij,ij->i", off, off)
+    squared[clusters.weights[inside] <= 0] = np.inf  # a signature without rows represents none
+    order = np.lexsort((squared, labels))
+    found, first = np.unique(labels[order], return_index=True)
+    rows = members[inside[order[first]]].astype(np.float64)
+    chosen = np.full((clusters.n_clusters, members.shape[1]), np.nan)
+    chosen[found] = in_units(rows)
+    return chosen
+
+
+ROWS_AT_A_TIME = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Silhouette:
+    """Silhouettes of clusters.
+
+    Attributes
+    ----------
+    per_cluster : ndarray of shape (n_clusters,)
+        Mean of (b - a) / max(a, b) over the cluster's signatures by weight, a being the mean distance to the others
+        of its cluster and b that to the nearest other cluster. From -1 to 1.
+    overall : float
+        Mean over all.
+    closest : ndarray of shape (n_clusters,), int
+        The other cluster that most of a cluster's rows are nearest to.
+    """
+
+    per_cluster: NDArray[np.float64]
+    overall: float
+    closest: NDArray[np.intp]
+
+
+def weighted_silhouette(
+    points: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64]
+) -> Silhouette | None:
+    """Return silhouettes, or None where there is only one cluster.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, n_features)
+    labels : ndarray of shape (n,)
+        Clusters, 0 to k - 1, none of them empty.
+    weights : ndarray of shape (n,)
+
+    Notes
+    -----
+    A point alone in its cluster has silhouette 0. With equal weights this is scikit-learn's `silhouette_score`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> found = weighted_silhouette(X, np.array([0, 0, 1, 1]), np.ones(4))
+    >>> found.per_cluster.round(2).tolist(), found.closest.tolist()
+    ([0.98, 0.98], [1, 0])
+    """
+    k = int(labels.max()) + 1
+    if k < 2:
+        return None
+    weights = np.maximum(weights, np.finfo(float).tiny)
+    member = np.zeros((len(labels), k))
+    member[np.arange(len(labels)), labels] = weights
+    totals, counts = member.sum(axis=0), np.bincount(labels, minlength=k)
+    silhouettes, nearest = np.zeros(len(labels)), np.zeros(len(labels), np.intp)
+    for start in range(0, len(labels), ROWS_AT_A_TIME):
+        rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(labels)))
+        sums = pairwise_distances(points[rows], points) @ member
+        own, local = labels[rows], np.arange(len(rows))
+        others_weight = totals[own] - weights[rows]
+        inside = np.divide(sums[local, own], others_weight, out=np.zeros(len(rows)), where=others_weight > 0)
+        to_clusters = sums / totals
+        to_clusters[local, own] = np.inf
+        nearest[rows] = to_clusters.argmin(axis=1)
+        outside = to_clusters.min(axis=1)
+        larger = np.maximum(inside, outside)
+        silhouettes[rows] = np.divide(
+            outside - inside, larger, out=np.zeros(len(rows)), where=(counts[own] > 1) & (larger > 0)
+        )
+    per_cluster = (member.T @ silhouettes) / totals
+    votes = np.zeros((k, k))
+    np.add.at(votes, (labels, nearest), weights)
+    return Silhouette(per_cluster, float(weights @ silhouettes / weights.sum()), votes.argmax(axis=1))
+
+
+def radius(clusters: ClusterStatistics) -> NDArray[np.float64]:
+    """Return the root mean squared distance of each cluster's rows to their mean, of shape (n_clusters,).
+
+    The spread inside signatures is counted too, so that this is a fact about rows.
+    """
+    off = clusters.points - clusters.means(clusters.points)[clusters.labels]
+    radii: NDArray[np.float64] = np.sqrt(clusters.means(np.einsum("ij,ij->i", off, off) + clusters.spread))
+    return radii
+
+
+COLUMNS_AT_A_TIME = 64  # copies of all columns of many signatures could be far larger than the rows
+# A difference of at least so many standard deviations gets this word.
+LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather high", "rather low"))
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Means of clusters, and how far they are from the mean of all rows that are in a cluster.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns.
+    difference : ndarray of shape (n_clusters, n_features)
+        (Mean of the cluster - mean of all) / standard deviation, the last taken over signatures by weight; 0 for a
+        column that does not vary.
+    means : ndarray of shape (n_clusters, n_features)
+        Means in the units of the data.
+    overall : ndarray of shape (n_features,)
+        Mean of all rows in the units of the data.
+    """
+
+    names: tuple[str, ...]
+    difference: NDArray[np.float64]
+    means: NDArray[np.float64]
+    overall: NDArray[np.float64]
+
+    def differing_columns(self, most: int) -> NDArray[np.intp]:
+        """Return the columns in which clusters differ most, the largest difference first.
+
+        The largest difference of every cluster comes before the second of any, so that each is represented.
+        """
+        size = np.abs(self.difference)
+        rank = np.argsort(np.argsort(-size, axis=1, kind="stable"), axis=1, kind="stable")
+        order = np.lexsort((-size.max(axis=0), rank.min(axis=0)))[:most]
+        return order[np.argsort(-size.max(axis=0)[order], kind="stable")]
+
+    def words(self, cluster: int, most: int = 4) -> list[tuple[str, int]]:
+        """Return the word and the column of what is special about a cluster, the largest difference first.
+
+        Examples
+        --------
+        >>> profile = Profile(("a", "b"), np.array([[0.1, -2.0]]), np.zeros((1, 2)), np.zeros(2))
+        >>> profile.words(0)
+        [('very low', 1)]
+        """
+        order = np.argsort(-np.abs(self.difference[cluster]), kind="stable")[:most]
+        levels = [(level_word(self.difference[cluster, column]), int(column)) for column in order]
+        return [(word, column) for word, column in levels if word]
+
+    def sentence(self, cluster: int) -> str:
+        """Return the words as a phrase, such as "high temperature, low humidity".
+
+        Examples
+        --------
+        >>> Profile(("t", "h"), np.array([[1.0, -0.8]]), np.zeros((1, 2)), np.zeros(2)).sentence(0)
+        'high t, low h'
+        """
+        phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster))
+        return phrase or "near the average in every column"
+
+
+def cluster_profile(clusters: ClusterStatistics) -> Profile:
+    """Compare the means of clusters with the mean of all rows.
+
+    Examples
+    --------
+    >>> from dc2.report.cluster_statistics import ClusterStatistics
+    >>> X, ones = np.array([[0.0, 5.0], [1.0, 5.0]]), np.ones(2)
+    >>> clusters = ClusterStatistics(X, X, ones, ones, np.array([0, 1], np.int32), ("a", "b"), 2)
+    >>> cluster_profile(clusters).difference.tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    if len(clusters.in_clusters) < len(clusters.labels):
+        clusters = clusters.take(clusters.in_clusters)
+    share = clusters.weights / clusters.weights.sum()
+    starts = range(0, clusters.points.shape[1], COLUMNS_AT_A_TIME)
+    some = [_difference(clusters, share, clusters.points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
+    difference = np.concatenate(some, axis=1)
+    return Profile(clusters.names, difference, clusters.means(clusters.values), share @ clusters.values)
+
+
+def _difference(
+    clusters: ClusterStatistics, share: NDArray[np.float64], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how far the means of clusters lie from the mean of all, in standard deviations, for some columns."""
+    # Each column is brought to about 1 by a power of two: squares of very large and small values would be lost.
+    points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0))[1])
+    centre = share @ points
+    deviation = np.sqrt(share @ (points - centre) ** 2)
+    means = clusters.means(points)
+    # What is left of a constant column is rounding.
+    varies = deviation > 1e-6 * np.maximum(np.abs(centre), np.finfo(float).tiny)
+    return np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
+
+
+def level_word(difference: float) -> str:
+    """Return the word for a standardised difference; an empty one for a small difference.
+
+    Examples
+    --------
+    >>> level_word(2.0), level_word(-0.5), level_word(0.1)
+    ('very high', 'rather low', '')
+    """
+    for least, high, low in LEVELS:
+        if abs(difference) >= least:
+            return high if difference > 0 else low
+    return ""
+
+
+NOISE = -1
+MOST_WORDS = 4
+
+
+def summary_records(statistics: ClusterStatistics) -> list[dict[str, Any]]:
+    """Return a record for each cluster, and a last one for rows that are in none."""
+    whole = statistics.unit == "rows"
+    records = [_of_cluster(statistics, int(k), whole) for k in np.unique(statistics.labels) if k >= 0]
+    noise = statistics.noise or 0.0
+    if noise > 0:
+        records.append(
+            {
+                "cluster": NOISE,
+                "rows": _count(noise, whole),
+                "share": noise / statistics.total,
+                "stability": None,
+                "spread": None,
+                "nearest": None,
+                "sets_apart": "in no cluster",
+                "typical": None,
+            }
+        )
+    return records
+
+
+def _of_cluster(statistics: ClusterStatistics, k: int, whole: bool) -> dict[str, Any]:
+    nearest = statistics.silhouette
+    return {
+        "cluster": k,
+        "rows": _count(statistics.sizes[k], whole),
+        "share": float(statistics.shares[k]),
+        "stability": float(statistics.stability[k]),
+        "spread": float(statistics.radii[k]),
+        "nearest": None if nearest is None else int(nearest.closest[k]),
+        "sets_apart": _sets_apart(statistics.profile, k),
+        "typical": _typical(statistics, k),
+    }
+
+
+def _count(rows: float, whole: bool) -> int | float:
+    return round(rows) if whole else float(rows)
+
+
+def _sets_apart(profile: Profile, k: int) -> str:
+    """Return words with effect sizes, such as "high temperature (+1.2), low humidity (-0.8)"."""
+    words = [
+        f"{word} {profile.names[column]} ({profile.difference[k, column]:+.1f})"
+        for word, column in profile.words(k, MOST_WORDS)
+    ]
+    return ", ".join(words) or "near the average in every column"
+
+
+def _typical(statistics: ClusterStatistics, k: int) -> str:
+    """Return a row of the cluster, in the columns that tell it from others."""
+    row, profile = statistics.model.representative_rows()[k], statistics.profile
+    columns = [column for _, column in profile.words(k, MOST_WORDS)] or range(min(MOST_WORDS, len(row)))
+    preparer = getattr(statistics.model, "preparer_", None)
+    levels = {} if preparer is None else preparer.level_columns
+    shown = [_value_text(profile.names, row, column, levels) for column in columns]
+    return ", ".join(dict.fromkeys(shown))
+
+
+def _value_text(names: Sequence[str], row: NDArray[np.float64], column: int, levels: Mapping[int, str]) -> str:
+    """Return the value of a column; of columns of levels that which the row has, such as "plan=gold"."""
+    if column not in levels:
+        return f"{names[column]}={float(row[column]):.4g}"
+    alike = [place for place, name in levels.items() if name == levels[column]]
+    return names[max(alike, key=lambda place: float(row[place]))]

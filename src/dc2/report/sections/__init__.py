@@ -1,1 +1,0 @@
-"""The sections of a cluster report, one file each."""

@@ -1,0 +1,197 @@
+"""From eigenvectors to clusters: weighted K-means, or the recursive normalized cuts of Shi and Malik."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dc2.spectral.eigenvectors import (
+    NEGLIGIBLE,
+    FloatArray,
+    Labels,
+    components,
+    eigengap,
+    normalized_affinity,
+    rounding,
+    top_eigenvectors,
+    unit_rows,
+    whole_eigenspace,
+)
+
+_MAX_ITERATIONS = 300
+_RESTARTS = 10  # the first of the best is taken
+
+
+def assign_kmeans(
+    rows: FloatArray,
+    n_clusters: int,
+    weights: FloatArray,
+    rng: np.random.Generator,
+    *,
+    tie: float = 1e-9,
+) -> Labels:
+    """Return the cluster of each row: the best of several runs of weighted K-means.
+
+    By hand, because scikit-learn's KMeans has no tolerance for equal distances: labels would change with the last bit.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Points of about unit length.
+    n_clusters : int
+        How many clusters. Where fewer distinct rows exist, fewer are found.
+    weights : ndarray of shape (n,)
+        How many points each row stands for.
+    rng : numpy.random.Generator
+        Where the starting centres are drawn from.
+    tie : float, default=1e-9
+        Squared distances that differ by less are equal.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels from 0 to n_clusters - 1.
+    """
+    best_labels, best_cost = np.zeros(len(rows), dtype=np.intp), np.inf
+    for _ in range(_RESTARTS):
+        centres = _spread_centres(rows, n_clusters, weights, rng, tie)
+        labels, cost = _lloyd(rows, weights, centres, tie)
+        if cost < best_cost - tie * weights.sum():
+            best_labels, best_cost = labels, cost
+    return best_labels
+
+
+def _spread_centres(
+    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, tie: float
+) -> FloatArray:
+    """Draw starting centres by k-means++, at each step the best of a few candidates."""
+    n_candidates = 2 + int(np.log(n_clusters))
+    chosen = [int(_draw(weights, rng.random(1))[0])]
+    distances = _squared_distances(rows, rows[chosen])[:, 0]
+    while len(chosen) < n_clusters:
+        mass = np.where(distances > tie, weights * distances, 0.0)
+        if not mass.any():
+            break  # every row coincides with a centre
+        candidates = _draw(mass, rng.random(n_candidates))
+        shrunk = np.minimum(distances[:, np.newaxis], _squared_distances(rows, rows[candidates]))
+        best = int(_first_smallest((weights @ shrunk)[np.newaxis], tie * weights.sum())[0])
+        chosen.append(int(candidates[best]))
+        distances = shrunk[:, best]
+    return rows[chosen]
+
+
+def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray, tie: float) -> tuple[Labels, float]:
+    """Move centres to the means of their rows until no row changes its centre; return labels and cost."""
+    labels = np.full(len(rows), -1, dtype=np.intp)
+    for _ in range(_MAX_ITERATIONS):
+        distances = _squared_distances(rows, centres)
+        nearest = _first_smallest(distances, tie)
+        if np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        members = np.zeros((len(rows), len(centres)))
+        members[np.arange(len(rows)), labels] = weights
+        mass = members.sum(axis=0)[:, np.newaxis]
+        centres = np.divide(members.T @ rows, mass, out=centres.copy(), where=mass > 0)
+    cost = weights @ np.take_along_axis(distances, labels[:, np.newaxis], axis=1)[:, 0]
+    return labels, float(cost)
+
+
+def _draw(mass: FloatArray, uniforms: FloatArray) -> Labels:
+    """Draw indices in proportion to weight; adjacent repeats draw exactly as one row of their summed weight."""
+    cumulative = np.cumsum(mass)
+    drawn = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
+    indices: Labels = np.minimum(drawn, np.flatnonzero(mass)[-1])
+    return indices
+
+
+def _squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
+    squares = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] + np.einsum("ij,ij->i", centres, centres)
+    distances: FloatArray = np.maximum(squares - 2.0 * rows @ centres.T, 0.0)
+    return distances
+
+
+def _first_smallest(values: FloatArray, tie: float) -> Labels:
+    """Return, per row, the first index whose value is the smallest within the tie."""
+    first: Labels = (values <= values.min(axis=1, keepdims=True) + tie).argmax(axis=1)
+    return first
+
+
+Side: TypeAlias = npt.NDArray[np.bool_]
+
+
+def assign_ncut(similarity: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator) -> Labels:
+    """Return the cluster of each point by repeated cuts in two.
+
+    The rest, at first all points, is cut by the sign of the second eigenvector of its normalized affinity;
+    the lighter side becomes a cluster, the heavier is the new rest, until there are enough clusters.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (n, n)
+        Symmetric and not negative.
+    n_clusters : int
+        How many clusters. Fewer are found if a single point is all that is left to be cut.
+    weights : ndarray of shape (n,)
+        How many points each row stands for.
+    rng : numpy.random.Generator
+        Used only where the second eigenvector is not determined.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels from 0 to n_clusters - 1; the last is what was left.
+    """
+    labels = np.full(len(similarity), n_clusters - 1, dtype=np.intp)
+    rest = np.arange(len(similarity))
+    for cluster in range(n_clusters - 1):
+        if len(rest) < 2:
+            break
+        side = _lighter_side(similarity[np.ix_(rest, rest)], weights[rest], rng)
+        labels[rest[side]] = cluster
+        rest = rest[~side]
+    return labels
+
+
+def _lighter_side(similarity: FloatArray, weights: FloatArray, rng: np.random.Generator) -> Side:
+    """Mark the lighter side of the cut in two by the second eigenvector."""
+    affinity = normalized_affinity(similarity, weights)
+    root_volume = np.sqrt(weights * (similarity @ weights))
+    eigenvalues, eigenvectors = _nontrivial_eigenvectors(affinity, root_volume)
+    gap = eigengap(eigenvalues, 1)
+    if gap < NEGLIGIBLE:
+        return _undetermined_side(similarity, affinity, weights, rng)
+    potential = eigenvectors[:, 0] / root_volume
+    side: Side = potential > rounding(gap) * np.abs(potential).max()
+    return side if _is_lighter(side, weights, root_volume**2) else ~side
+
+
+def _is_lighter(side: Side, weights: FloatArray, volumes: FloatArray) -> bool:
+    """Return whether a side weighs less than the other; of equal ones that of less volume is the lighter."""
+    for node_weights in (weights, volumes):
+        excess = node_weights[side].sum() - node_weights[~side].sum()
+        if abs(excess) > 1e-9 * node_weights.sum():
+            return bool(excess < 0)
+    return not side[0]
+
+
+def _nontrivial_eigenvectors(affinity: FloatArray, root_volume: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the second and third eigenpairs of an affinity.
+
+    The first is known, ``sqrt(w_i d_i)``, and says nothing. It is moved below all others, since a solver may
+    mix it into the second where both have the eigenvalue 1.
+    """
+    trivial = root_volume / np.linalg.norm(root_volume)
+    return top_eigenvectors(affinity - 3.0 * np.outer(trivial, trivial), min(2, len(affinity)))
+
+
+def _undetermined_side(
+    similarity: FloatArray, affinity: FloatArray, weights: FloatArray, rng: np.random.Generator
+) -> Side:
+    """Mark what to cut off where the second eigenvalue is repeated: the lightest component, if several."""
+    parts = components(similarity)
+    if not parts.any():
+        rows, gap = whole_eigenspace(affinity, 2)
+        parts = assign_kmeans(unit_rows(rows), 2, weights, rng, tie=rounding(gap))
+    side: Side = parts == np.bincount(parts, weights).argmin()
+    return side

@@ -1,0 +1,83 @@
+"""scikit-learn's own checks, on every estimator in every way it works.
+
+To add an estimator, put it into ESTIMATORS, small enough to fit a handful of rows. A check that must fail goes into
+EXPECTED_FAILURES with the reason; the aim is that none is our own.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dc2 import KASP, RASP, Compressor, DC2Clustering, GaussianKernel, RPFCluster, RPFKernel, TablePreparer
+from dc2.spectral import RPF, Gaussian
+
+
+class InFrames(TablePreparer):
+    """A TablePreparer that takes arrays too, as frames: scikit-learn's checks know no others."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        return super().fit(_framed(X))
+
+    def transform(self, X: Any) -> Any:
+        return super().transform(_framed(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.input_tags.string = tags.input_tags.categorical = tags.no_validation = False
+        return tags
+
+
+def _framed(X: Any) -> Any:
+    return X if hasattr(X, "columns") else pd.DataFrame(np.asarray(X)).add_prefix("x")
+
+
+ESTIMATORS: list[Any] = [
+    Compressor(n_signatures=20, random_state=0),
+    Compressor(n_signatures=20, populate="leaf", random_state=0),
+    Compressor(n_signatures=8, n_partitions=3, random_state=0),
+    Compressor(n_signatures=20, signature="member", scale="standard", random_state=0),
+    Compressor(n_signatures=None, leaf_size=5, sample_size=None, cut="median", sharpen=0, random_state=0),
+    RPFCluster(n_clusters=3, similarity=RPF(n_trees=50), n_signatures=20, random_state=0),
+    RPFCluster(n_clusters=3, similarity=Gaussian(), n_signatures=20, random_state=0),
+    DC2Clustering(random_state=0),
+    DC2Clustering(n_clusters=3, n_signatures=20, random_state=0),
+    DC2Clustering(noise=0.1, random_state=0),
+    RASP(n_clusters=3, n_signatures=20, random_state=0),
+    KASP(n_clusters=3, n_signatures=20, random_state=0),
+    RPFKernel(n_trees=20, random_state=0),
+    GaussianKernel(),
+    InFrames(),
+]
+
+IS_NO_CLASSIFIER = "takes every estimator with predict_proba for a classifier, with a column for each of four classes"
+ANY_ORDER = {"check_dataframe_column_names_consistency": "columns are found by name, in any order"}
+SPARSE_CHECKS = dict.fromkeys(("check_estimator_sparse_array", "check_estimator_sparse_matrix"), IS_NO_CLASSIFIER)
+
+BY_NAME = "columns are found by name, and one that is not there is named"
+FRAMES_ALONE = "pandas makes a frame of it before the preparer sees it"
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("DC2Clustering", "RPFCluster", "RASP", "KASP"), SPARSE_CHECKS),
+    "InFrames": {
+        "check_n_features_in_after_fitting": BY_NAME,
+        "check_fit2d_predict1d": BY_NAME,
+        "check_dtype_object": "a column of dictionaries is refused in other words",
+        "check_fit1d": FRAMES_ALONE,
+        **dict.fromkeys(
+            ("check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+            FRAMES_ALONE,
+        ),
+    },
+}
+
+
+def expected_failures(estimator: Any) -> dict[str, str]:
+    """The checks that a class cannot pass, and why."""
+    return ANY_ORDER | EXPECTED_FAILURES.get(type(estimator).__name__, {})
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)

@@ -1,0 +1,320 @@
+"""Laws of the kernel machines: what they equal, whatever the rows come in, and what they learn."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import QuantileRegressor, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dc2
+from dc2 import DC2, Compressor, KernelClassifier, KernelRegressor, SignatureNystroem
+from dc2.errors import InputError, InputTypeError, ParameterError
+from dc2.learn.kernel_functions import RADIAL, KernelShape
+from dc2.learn.kernel_metric import gradient_sizes
+from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums, predicted
+from dc2.learn.members import drawn_members, means_suffice
+
+RNG = np.random.default_rng(0)
+MANY, TARGETS = make_friedman1(6_000, noise=0.5, random_state=0)
+NEW = make_friedman1(200, random_state=1)[0]
+QUICK: dict[str, Any] = {"kernel": "matern52", "metric": "scaled", "n_centres": 200, "n_jobs": 1, "random_state": 0}
+"""Settings whose search takes a moment; with 6,000 rows there are held-out rows, centres and four parts."""
+
+
+@parametrize_with_checks([KernelRegressor(n_jobs=1, random_state=0), KernelClassifier(n_jobs=1, random_state=0)])
+def test_scikit_learn_checks_pass(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+# -- the solution ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0])
+def test_with_all_rows_as_centres_it_is_kernel_ridge_regression(ridge: float) -> None:
+    X, y = MANY[:300], np.stack([TARGETS[:300], TARGETS[:300] ** 2], axis=1)
+    model = KernelRegressor("gaussian", bandwidth=0.7, ridge=ridge, metric="plain", random_state=0).fit(X, y)
+    reference = KernelRidge(alpha=ridge, kernel="rbf", gamma=1 / (2 * 0.7**2)).fit(X, y - y.mean(axis=0))
+    np.testing.assert_allclose(model.predict(NEW), reference.predict(NEW) + y.mean(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [*RADIAL, "rpf"])
+def test_sums_over_rows_and_solving_for_the_rows_agree(name: str) -> None:
+    X, Y, weights = MANY[:150], TARGETS[:150, None], RNG.uniform(0.1, 2, 150)
+    shape = KernelShape(name, 0.5)
+    at, K = shape.at(X), kernel_matrix(shape, X)
+    for_rows = ExactRidge(K, Y, weights).coefficients(0.1)
+    by_sums = ProjectedRidge(normal_sums(at, 150, X, Y, weights), K).coefficients(0.1)
+    np.testing.assert_allclose(predicted(at, by_sums, NEW), predicted(at, for_rows, NEW), rtol=1e-5)
+
+
+def test_sums_of_blocks_are_the_sums_of_the_whole() -> None:
+    at = KernelShape("matern32", 1.0).at(MANY[:40])
+    whole = normal_sums(at, 40, MANY, TARGETS[:, None])
+    cuts = [0, 1, 700, 2048, 5000, 6000]
+    blocks = [normal_sums(at, 40, MANY[a:b], TARGETS[a:b, None], start=a) for a, b in itertools.pairwise(cuts)]
+    total = sum(blocks[1:], blocks[0])
+    np.testing.assert_allclose(total.gram, whole.gram, rtol=1e-12)
+    np.testing.assert_allclose(total.against, whole.against, rtol=1e-11)
+
+
+def test_weights_are_repeats() -> None:
+    at, times = KernelShape("laplacian", 1.0).at(MANY[:40]), RNG.integers(0, 4, 500)
+    weighted = normal_sums(at, 40, MANY[:500], TARGETS[:500, None], times.astype(float))
+    repeated = normal_sums(at, 40, np.repeat(MANY[:500], times, axis=0), np.repeat(TARGETS[:500], times)[:, None])
+    np.testing.assert_allclose(weighted.gram, repeated.gram, rtol=1e-12)
+    np.testing.assert_allclose(weighted.against, repeated.against, rtol=1e-11)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_fit_with_weights_is_the_fit_with_repeats(repeats: int) -> None:
+    X, y, times = MANY[:120], TARGETS[:120], RNG.integers(1, 4, 120) * repeats
+    order = RNG.permutation(int(times.sum()))
+    model = KernelRegressor("matern32", random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=times)
+    repeated = clone(model).fit(np.repeat(X, times, axis=0)[order], np.repeat(y, times)[order])
+    assert weighted.search_path_[-1].ridge == repeated.search_path_[-1].ridge
+    np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", RADIAL)
+def test_gradients_are_those_of_differences(name: str) -> None:
+    shape, centres, step = KernelShape(name, 0.8), MANY[:30], 1e-6
+    coefficients = RNG.normal(size=(30, 1))
+    at, along = shape.at(centres), []
+    for column in range(centres.shape[1]):
+        moved = np.zeros(centres.shape[1])
+        moved[column] = step
+        difference = predicted(at, coefficients, NEW + moved) - predicted(at, coefficients, NEW - moved)
+        along.append(np.sqrt(np.mean((difference / (2 * step)) ** 2)))
+    np.testing.assert_allclose(gradient_sizes(shape, centres, coefficients, NEW), along, rtol=1e-5)
+
+
+# -- the same, whatever the rows come in ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted() -> KernelRegressor:
+    return KernelRegressor(**QUICK).fit(MANY, TARGETS)
+
+
+def test_many_rows_have_centres_and_parts(fitted: KernelRegressor) -> None:
+    assert fitted.n_centres_ == 200
+    assert fitted.n_parts_ == 4
+    assert {trial.stage for trial in fitted.search_path_} == {"search", "rows", "signatures", "centres", "parts"}
+
+
+def test_threads_change_nothing(fitted: KernelRegressor) -> None:
+    threaded = KernelRegressor(**QUICK | {"n_jobs": 2}).fit(MANY, TARGETS)
+    np.testing.assert_array_equal(threaded.predict(NEW), fitted.predict(NEW))
+
+
+def test_blocks_change_only_rounding(fitted: KernelRegressor) -> None:
+    small = KernelRegressor(**QUICK, block_bytes=40_000).fit(lambda: iter([MANY[:999], MANY[999:]]), TARGETS)
+    np.testing.assert_allclose(small.predict(NEW), fitted.predict(NEW), rtol=1e-6)
+
+
+def test_files_are_as_good_as_arrays(fitted: KernelRegressor, tmp_path: Path) -> None:
+    frame = pd.DataFrame(MANY).add_prefix("x").assign(target=TARGETS, id=np.arange(len(MANY)))
+    for number in range(3):
+        part = frame.iloc[2_000 * number : 2_000 * (number + 1)]
+        part.drop(columns="id").to_parquet(tmp_path / f"rows{number}.parquet")
+    model = KernelRegressor(**QUICK).fit(str(tmp_path / "rows*.parquet"), "target")
+    frame.head(100).to_parquet(tmp_path / "new.parquet")
+    assert model.feature_names_in_.tolist() == [f"x{number}" for number in range(10)]
+    expected = fitted.predict(MANY[:100])
+    np.testing.assert_allclose(np.concatenate(list(model.predict(tmp_path / "new.parquet"))), expected, rtol=1e-6)
+    assert model.predict_to(tmp_path / "new.parquet", tmp_path / "out.parquet", id_columns="id") == 100
+    written = pd.read_parquet(tmp_path / "out.parquet")
+    assert written["id"].tolist() == list(range(100))
+    np.testing.assert_allclose(written["prediction"], expected, rtol=1e-6)
+
+
+def test_dask_gives_what_arrays_give(fitted: KernelRegressor) -> None:
+    da = pytest.importorskip("dask.array")
+    model = KernelRegressor(**QUICK).fit(da.from_array(MANY, chunks=(1_700, 10)), da.from_array(TARGETS, chunks=999))
+    lazy = model.predict(da.from_array(NEW, chunks=(70, 10)))
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), fitted.predict(NEW), rtol=1e-6)
+
+
+def test_a_frame_may_name_its_target() -> None:
+    frame = pd.DataFrame(MANY[:300]).add_prefix("x")
+    by_name = KernelRegressor("gaussian", random_state=0).fit(frame.assign(y=TARGETS[:300]), "y")
+    by_array = KernelRegressor("gaussian", random_state=0).fit(frame, TARGETS[:300])
+    np.testing.assert_array_equal(by_name.predict(frame), by_array.predict(frame))
+
+
+def test_a_table_with_words_is_prepared() -> None:
+    town = RNG.choice(["Rome", "Oslo", "Lima"], 600)
+    size = RNG.normal(size=600)
+    rich = np.where((town == "Oslo") == (size > 0), "yes", "no")
+    table = pd.DataFrame({"town": town, "size": size})
+    with pytest.warns(dc2.errors.PreparationNote):
+        model = KernelClassifier("gaussian", random_state=0).fit(table[:400], rich[:400])
+    assert model.score(table[400:], rich[400:]) > 0.9
+    with pytest.raises(InputTypeError, match="not numeric"):
+        KernelClassifier(prepare=None).fit(table, rich)
+
+
+@pytest.mark.parametrize("parts", [1, "auto"])
+def test_saved_and_loaded_it_predicts_the_same(parts: Any, tmp_path: Path) -> None:
+    classes = np.where(np.median(TARGETS) < TARGETS, "high", "low")
+    model = KernelClassifier(**QUICK | {"n_parts": parts}).fit(MANY.astype(np.float32), classes)
+    model.save(tmp_path / "model.dc2")
+    again = dc2.load(tmp_path / "model.dc2")
+    assert again.classes_.tolist() == ["high", "low"]
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
+    assert again.search_path_ == model.search_path_
+
+
+def test_the_forest_of_an_rpf_machine_is_grown_again_when_it_is_loaded(tmp_path: Path) -> None:
+    model = KernelRegressor("rpf", random_state=0).fit(MANY[:400], TARGETS[:400])
+    model.save(tmp_path / "model.dc2")
+    np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(NEW), model.predict(NEW))
+    assert model.score(MANY[400:800], TARGETS[400:800]) > 0.5
+
+
+# -- what it learns -------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_kept_only_where_held_out_rows_are_better_for_them(fitted: KernelRegressor) -> None:
+    centres = min(trial.loss for trial in fitted.search_path_ if trial.stage == "centres")
+    parts = [trial.loss for trial in fitted.search_path_ if trial.stage == "parts"]
+    assert (fitted.n_parts_ > 1) == (parts[-1] < 0.995 * centres)
+
+
+def test_columns_that_matter_not_are_found() -> None:
+    model = KernelRegressor(random_state=0).fit(MANY[:1500], TARGETS[:1500])  # columns 5 to 9 are noise
+    assert model.column_importances_.sum() == pytest.approx(1.0)
+    assert model.column_importances_[:5].min() > 2 * model.column_importances_[5:].max()
+    assert model.metric_ == "learned"
+
+
+def test_units_of_columns_do_not_matter_if_they_are_scaled() -> None:
+    X, units = MANY[:400], 2.0 ** RNG.integers(-20, 20, 10)
+    model = KernelRegressor("gaussian", metric="scaled", random_state=0)
+    plain, scaled = (clone(model).fit(X * by, TARGETS[:400]).predict(NEW * by) for by in (np.ones(10), units))
+    np.testing.assert_allclose(scaled, plain, rtol=1e-6)
+
+
+def test_probabilities_are_calibrated_on_rows_that_were_not_learned() -> None:
+    X, y = make_classification(6_000, 8, n_informative=4, flip_y=0.4, random_state=0)
+    model = KernelClassifier("gaussian", n_jobs=1, random_state=0).fit(X[:3_000], y[:3_000])
+    sure = model.predict_proba(X[3_000:]).max(axis=1)
+    right = model.predict(X[3_000:]) == y[3_000:]
+    assert abs(sure.mean() - right.mean()) < 0.03
+    assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kernel": "cubic"},
+        {"bandwidth": 0},
+        {"ridge": -1.0},
+        {"n_centres": 0},
+        {"n_parts": 1.5},
+        {"metric": "cosine"},
+        {"kernel": "rpf", "metric": "learned"},
+    ],
+)
+def test_impossible_parameters_are_refused_before_any_work(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        KernelRegressor(**parameters).fit(MANY[:10], TARGETS[:10])
+
+
+def test_targets_must_match_rows() -> None:
+    with pytest.raises(InputError, match="give one each"):
+        KernelRegressor().fit(MANY[:10], TARGETS[:9])
+    with pytest.raises(InputError, match="names a column"):
+        KernelRegressor().fit(MANY[:10], "target")
+    with pytest.raises(InputError, match="requires y"):
+        KernelRegressor().fit(MANY[:10])
+
+
+# -- kernel features and DC2 ----------------------------------------------------------------------------------------
+
+
+def test_features_of_the_rpf_kernel_have_its_inner_products_at_the_landmarks() -> None:
+    features = SignatureNystroem("rpf", n_components=60, random_state=0).fit(MANY[:1000])
+    Z = features.transform(features.components_)
+    forest = features._record.learned.forest
+    np.testing.assert_allclose(Z @ Z.T, forest(features.components_), atol=1e-8)
+    np.testing.assert_allclose(features.transform(MANY[:9]), features.transform(MANY[:20])[:9])
+
+
+def noisy(n: int = 8_000) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(1).uniform(-3, 3, (n, 2))
+    return X, X[:, 0] + np.sin(X[:, 1]) + 0.5 * np.random.default_rng(2).normal(size=n)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.9])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_a_quantile_of_the_targets_is_that_of_all_rows(quantile: float, weighted: bool) -> None:
+    X, y = noisy()
+    model = DC2(QuantileRegressor(quantile=quantile, alpha=0), compressor=Compressor(800), random_state=0)
+    times = RNG.integers(1, 5, len(X)) if weighted else None
+    covered = np.average(y <= model.fit(X, y, sample_weight=times).predict(X), weights=times)
+    assert abs(covered - quantile) < 0.035  # three standard errors of 800 rows
+
+
+def test_a_gaussian_process_sees_the_noise() -> None:
+    X, y = noisy()
+    process = GaussianProcessRegressor(RBF() + WhiteKernel(), normalize_y=True)
+    model = DC2(process, compressor=Compressor(250), random_state=0).fit(X, y)
+    _, deviation = model.predict(X[:500], return_std=True)
+    assert abs(deviation.mean() - 0.5) < 0.1
+    assert not model.weights_used_
+
+
+def test_estimators_of_the_mean_learn_from_means() -> None:
+    X, y = noisy()
+    model = DC2(make_pipeline(StandardScaler(), Ridge()), compressor=Compressor(100), random_state=0).fit(X, y)
+    assert model.signature_target_.std() < y.std()
+    assert not means_suffice(make_pipeline(StandardScaler(), QuantileRegressor()))
+    assert means_suffice(GradientBoostingRegressor())
+    assert not means_suffice(GradientBoostingRegressor(loss="absolute_error"))
+
+
+def test_rows_may_have_several_labels() -> None:
+    X, y = noisy()
+    labels = np.stack([X[:, 0] > 0, X[:, 1] > 1, y > 2], axis=1).astype(int)
+    model = DC2(KNeighborsClassifier(1), compressor=Compressor(1000), random_state=0).fit(X, labels)
+    assert model.predict(X).shape == labels.shape
+    assert (model.predict(X) == labels).mean() > 0.9
+    with pytest.raises(InputError, match="MultiOutputClassifier"):
+        DC2(SVC()).fit(X, labels)
+
+
+@pytest.mark.parametrize("takes_weights", [True, False])
+def test_rows_are_drawn_in_proportion_to_their_weight(takes_weights: bool) -> None:
+    ids = np.repeat([0, 1, 2], [1, 3, 96])
+    weights = np.where(np.arange(100) % 2 == 0, 3.0, 1.0)
+    weights[99] = 0.0
+    drawn = np.zeros(100)
+    for seed in range(2_000):
+        indices, represented = drawn_members(ids, weights, 3, takes_weights, np.random.default_rng(seed))
+        assert represented.sum() == pytest.approx(weights.sum())
+        np.add.at(drawn, indices, represented)
+    assert drawn[99] == 0
+    share = drawn / drawn.sum()
+    heavy, light = share[4::2].sum(), share[5::2].sum()
+    assert heavy / light == pytest.approx(weights[4::2].sum() / weights[5::2].sum(), rel=0.1)

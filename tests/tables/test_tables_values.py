@@ -1,0 +1,98 @@
+"""A value means the same in fit and in predict, and what means nothing is refused at once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dc2
+from dc2 import DC2Clustering, TablePreparer
+from dc2.errors import InputError, ParameterError
+
+N_ROWS = 400
+
+
+def two_groups(zero: object, one: object) -> tuple[pd.DataFrame, np.ndarray]:
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 2, N_ROWS)
+    flags = {f"flag {i}": np.array([zero, one], dtype=object)[group ^ (draw.random(N_ROWS) < 0.05)] for i in range(4)}
+    return pd.DataFrame(flags), group
+
+
+@pytest.mark.parametrize(("zero", "one"), [("0.0", "1.0"), ("0", "1"), ("00.25", "0.50"), ("1e3", "2000.0")])
+def test_numbers_written_as_text_are_the_categories_that_words_are(zero: str, one: str) -> None:
+    table, _ = two_groups(zero, one)
+    words, _ = two_groups("no", "yes")
+    preparer = TablePreparer().fit(table)
+    rows = preparer.transform(table)
+    assert len(np.unique(rows, axis=0)) == len(np.unique(TablePreparer().fit_transform(words), axis=0))
+    assert preparer.count_unseen(table) == {}
+
+
+def test_a_category_is_the_same_as_text_and_as_a_number() -> None:
+    table, _ = two_groups("0.0", "1.0")
+    as_numbers = table.astype(float)
+    preparer = TablePreparer().fit(table)
+    np.testing.assert_array_equal(preparer.transform(as_numbers), preparer.transform(table))
+    np.testing.assert_array_equal(TablePreparer().fit(as_numbers).transform(table), preparer.transform(table))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinity_is_no_blank(value: float) -> None:
+    table, _ = two_groups("no", "yes")
+    table["size"] = np.random.default_rng(1).normal(size=N_ROWS)
+    preparer = TablePreparer().fit(table)
+    table.loc[7, "size"] = value
+    for act in (TablePreparer().fit, preparer.transform, DC2Clustering(random_state=0).fit):
+        with pytest.raises(InputError, match=r"'size'.* 1 of 400"):
+            act(table)
+
+
+def test_numbers_are_not_taken_for_dates() -> None:
+    draw = np.random.default_rng(0)
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(draw.permutation(N_ROWS), unit="D")
+    table = pd.DataFrame({"day": days, "size": days.day_of_year + draw.normal(size=N_ROWS)})
+    preparer = TablePreparer().fit(table)
+    assert "points in time" in preparer.decisions_["day"]
+    with pytest.raises(InputError, match="'day'"):
+        preparer.transform(table.assign(day=table["day"].astype("int64")))
+    with pytest.raises(InputError, match="'size'"):
+        preparer.transform(table.assign(size=days))
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x00", "\x9b"])
+def test_a_category_with_a_control_character_can_be_saved(character: str, tmp_path) -> None:
+    table, _ = two_groups("no", f"y{character}es")
+    with pytest.warns(dc2.PreparationNote if hasattr(dc2, "PreparationNote") else UserWarning):
+        model = DC2Clustering(random_state=0).fit(table)
+    model.save(tmp_path / "model.dc2")
+    np.testing.assert_array_equal(dc2.load(tmp_path / "model.dc2").predict(table), model.labels_)
+
+
+def test_one_category_is_not_called_several() -> None:
+    table = pd.DataFrame({"town": ["Rome"] * 300 + [None] * 100, "size": np.r_[np.zeros(300), np.ones(100)]})
+    table["size"] += np.random.default_rng(0).normal(scale=0.1, size=N_ROWS)
+    assert "1 value," in TablePreparer().fit(table).decisions_["town"]
+
+
+@pytest.mark.parametrize("verbose", ["a", None, 1.5])
+def test_verbose_is_a_number_or_a_function(verbose: object) -> None:
+    with pytest.raises(ParameterError, match="verbose="):
+        DC2Clustering(verbose=verbose).fit(np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("order", [["b", "a"], ["c", "b", "a"], ["a", "b"]])
+def test_columns_are_found_by_name_in_any_order(order: list[str]) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=["a", "b", "c"])
+    model = DC2Clustering(3, n_signatures=20, random_state=0).fit(rows[["a", "b"]])
+    np.testing.assert_array_equal(model.predict(rows[order]), model.labels_)
+
+
+def test_representatives_of_a_frame_have_names_and_whole_numbers() -> None:
+    draw = np.random.default_rng(0)
+    rows = pd.DataFrame({"count": draw.integers(0, 9, 200) + 100 * (np.arange(200) % 2), "size": draw.normal(size=200)})
+    found = DC2Clustering(2, random_state=0).fit(rows).representatives_
+    assert isinstance(found, pd.DataFrame)
+    assert found.columns.tolist() == ["count", "size"]
+    assert found["count"].dtype.kind == "i"
+    assert found["size"].dtype.kind == "f"
+    assert isinstance(DC2Clustering(2, random_state=0).fit(rows.to_numpy()).representatives_, np.ndarray)
