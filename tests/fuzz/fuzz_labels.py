@@ -1,14 +1,13 @@
 """A campaign for labels: the same rows give the same labels, in any form and on any engine.
 
-``python tests/fuzz_labels.py --cases 100000 --jobs 16 --log log.jsonl`` runs the cases 0 to 99999 in 16 processes;
-``--minutes 5`` runs as many as time allows. Each is made from the seed and its number alone. The log has a line for
-every case; the same command with the same log runs those cases that are missing there. A failure is printed with the
-law that broke, the call, and what repeats it: ``python tests/fuzz_labels.py --seed 0 --only 1234``. Where a process
-hangs or crashes, the case that it was at is a failure, and another process goes on behind it.
+``export PYTHONPATH=tests``, then ``python tests/fuzz/fuzz_labels.py --cases 100000 --jobs 16 --log log.jsonl`` runs the
+cases 0 to 99999 in 16 processes; ``--minutes 5`` runs as many as time allows. Each is made from the seed and its number
+alone. The log has a line for every case; the same command with the same log runs those cases that are missing there. A
+failure is printed with the law that broke, the call, and what repeats it: ``--seed 0 --only 1234``. Where a process
+hangs or crashes, that case is a failure, and another process continues behind it.
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,9 +15,9 @@ import time
 from pathlib import Path
 
 from fuzz.fuzz_log import Log, Share
+from support.bounded_process import environment
 
 ONE_SHARE = Path(__file__).with_name("fuzz_share.py")
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def campaign(share: Share, log: Log, jobs: int, minutes: float | None) -> None:
@@ -44,7 +43,7 @@ def campaign(share: Share, log: Log, jobs: int, minutes: float | None) -> None:
 def _process(part: Share, log: Log, end: float | None) -> subprocess.Popen[bytes]:
     left = [] if end is None else ["--minutes", str(max(0.0, end - time.monotonic()) / 60)]
     command = [sys.executable, str(ONE_SHARE), *part.arguments(), *left, "--log", str(log.path)]
-    return subprocess.Popen(command, env=ONE_THREAD | os.environ)
+    return subprocess.Popen(command, env=environment())
 
 
 def _arguments() -> argparse.Namespace:

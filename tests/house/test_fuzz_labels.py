@@ -1,4 +1,4 @@
-"""Some random fits: one law for every way to the same labels; `tests/fuzz_labels.py` and `make fuzz` run more."""
+"""Some random fits: one law for every way to the same labels; `tests/fuzz/fuzz_labels.py` and `make fuzz` run more."""
 
 from pathlib import Path
 
@@ -74,7 +74,6 @@ for number in log.missing(Share(0, end=6)):
 """
     (tmp_path / "share.py").write_text(dies_at_two)
     monkeypatch.setattr(fuzz_labels, "ONE_SHARE", tmp_path / "share.py")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     campaign(share, log, jobs=1, minutes=None)
     assert log.outcome(share).cases == 6
     assert [failure.split(":")[0] for failure in log.outcome(share).failures] == ["case 2 of seed 0"]

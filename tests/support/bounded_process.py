@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import Any
 
 HANG_SECONDS = 60
+TESTS = Path(__file__).parents[1]
 
 Case = Callable[[int, random.Random], bool]
+
+
+def environment() -> dict[str, str]:
+    """Return this environment for another Python process: one thread each, and the modules of the tests importable."""
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return threads | os.environ | {"PYTHONPATH": path}
 
 
 @dataclass
@@ -44,9 +52,8 @@ def campaign(script: str, cases: int, seed: int = 0, first: int = 0) -> Outcome:
 def _run(script: list[str], first: int, last: int, seed: int, outcome: Outcome) -> int:
     """Run a process until it is done or dies, and return the last case that it began."""
     command = [sys.executable, *script, "--first", str(first), "--seed", str(seed), str(last)]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     begun, done = first, False
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             news = json.loads(line)
