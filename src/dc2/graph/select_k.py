@@ -161,7 +161,7 @@ class Candidate:
     evidence : float
         From agreement and depth together, between 0 and 1.
     score : float
-        Agreement, information, persistence and evidence beyond the least, multiplied; not above 0 if evidence is weak.
+        From agreement, information, persistence, scale and evidence beyond the least; not above 0 if evidence is weak.
     """
 
     plateau: Plateau
@@ -233,7 +233,11 @@ class Evidence:
     @cached_property
     def dimension(self) -> float:
         """The dimension that says how often chance cuts rows at the same places."""
-        return dimension_for_cuts(self._density_gaps.dimension, large_scale_dimension(self._nodes.points))
+        return dimension_for_cuts(self._density_gaps.dimension, self._large_scale_dimension)
+
+    @cached_property
+    def _large_scale_dimension(self) -> float:
+        return large_scale_dimension(self._nodes.points)
 
     def density_gaps(self, place: int) -> tuple[float, float]:
         """Return the mean depth of the valleys around a partition's clusters, and the share of crossing ties."""
@@ -261,6 +265,19 @@ class Evidence:
         growth = np.interp(logs + 1, at, number) - np.interp(logs - 1, at, number)
         share: NDArray[np.float64] = 1 / (1 + growth / 2)
         return share
+
+    def at_scale(self, plateau: Plateau) -> float:
+        """Return how near a plateau is to resolution 1, that of modularity: 1 if it includes it or in a plane.
+
+        At resolution 1 clusters have more edges inside than chance would give. In few dimensions that says nothing:
+        even a cloud can be cut into compact pieces with few edges between them. In many dimensions, pieces of a cloud
+        share most of their edges, and real clusters of any number appear near this scale.
+        """
+        logs = np.log(self._sweep.resolutions[plateau.places])
+        large = self._large_scale_dimension
+        dimension = large if math.isfinite(large) else self._density_gaps.dimension
+        weight = max(1 - 2 / dimension, 0.0)
+        return math.exp(-weight * float(np.abs(logs).min()) ** 2)
 
     @cached_property
     def agreement_by_chance(self) -> float:
@@ -403,12 +420,18 @@ def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
 
 
 def _judged(plateau: Plateau, place: int, agrees: float, evidence: Evidence) -> Candidate:
-    """Return a candidate with its score: information that comes back, persistence, and evidence beyond the least."""
+    """Return a candidate with its score.
+
+    Multiplied are the information that comes back, persistence, the root of the evidence beyond the least, and how near
+    the plateau is to the scale of modularity.
+    """
     depth, crossing = evidence.density_gaps(place)
     strength = evidence_of(agrees, depth, crossing, evidence)
     beyond = strength - evidence.least
-    comes_back = agrees * evidence.information(place)
-    value = beyond * comes_back * float(evidence.persistence[place]) if beyond > 0 else beyond
+    value = beyond
+    if beyond > 0:
+        comes_back = agrees * evidence.information(place)
+        value = math.sqrt(beyond) * comes_back * float(evidence.persistence[place]) * evidence.at_scale(plateau)
     return Candidate(plateau, place, agrees, depth, crossing, strength, value)
 
 
