@@ -7,7 +7,7 @@ __all__ = ["python_reference", "public_names"]
 
 SECTIONS = {
     "Clusterers": ("DC2Clustering", "RPFCluster", "RASP", "KASP", "spectral_clustering"),
-    "Compression": ("Compressor", "Signatures", "RPTree", "RPForest"),
+    "Compression and neighbours": ("Compressor", "Signatures", "RPTree", "RPForest", "RPNeighbors"),
     "Kernel learning": ("KernelRegressor", "KernelClassifier", "DC2", "SignatureNystroem", "RPFFeatures"),
     "Data, models and scores": (),  # and every name that has no place above
 }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dc2.cluster import KASP, RASP, DC2Clustering, RPFCluster
-    from dc2.compress import Compressor, Signatures
+    from dc2.compress import Compressor, RPNeighbors, Signatures
     from dc2.io import CsvOptions, as_source, load
     from dc2.learn import DC2, RPFFeatures, SignatureNystroem
     from dc2.learn.kernel_machines import KernelClassifier, KernelRegressor
@@ -29,6 +29,7 @@ __all__ = [
     "RPFFeatures",
     "RPFKernel",
     "RPForest",
+    "RPNeighbors",
     "RPTree",
     "SignatureNystroem",
     "Signatures",
@@ -45,7 +46,7 @@ __all__ = [
 # A name is imported when it is first used: importing scikit-learn takes a second, which `dc2 --help` need not wait for.
 _CONTENTS = {
     "dc2.cluster": ("DC2Clustering", "KASP", "RASP", "RPFCluster"),
-    "dc2.compress": ("Compressor", "Signatures"),
+    "dc2.compress": ("Compressor", "RPNeighbors", "Signatures"),
     "dc2.spectral": ("GaussianKernel", "RPFKernel", "spectral_clustering"),
     "dc2.learn": ("DC2", "KernelClassifier", "KernelRegressor", "RPFFeatures", "SignatureNystroem"),
     "dc2.metrics": ("clustering_accuracy", "majority_floor"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,7 +121,11 @@ def _long_links(centres: NDArray[np.float64], linked: NDArray[np.int32], n_threa
 
 
 def signature_router(
-    points: NDArray[Any], seeds: SeedSequence, scaling: Scaling | None = None, n_threads: int = 1
+    points: NDArray[Any],
+    seeds: SeedSequence,
+    scaling: Scaling | None = None,
+    n_threads: int = 1,
+    n_near: int = NEAR,
 ) -> tuple[Router, NDArray[np.int32]]:
     """Return a router whose leaves hold one distinct point each, and the number of each leaf's point."""
     tree, leaf = grow_on(
@@ -128,7 +133,7 @@ def signature_router(
     )
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_neighbor_lists(router, n_threads=n_threads), first.astype(np.int32)
+    return with_neighbor_lists(router, n_near, n_threads=n_threads), first.astype(np.int32)
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:
@@ -144,6 +149,7 @@ TRIED_AT_ONCE = 32  # by one thread
 TRIED_SHARE = 8  # one signature of so many searches: the others must still lead to each other
 FEW = 3  # nearest signatures of each; a row connects about as many
 RECALL = 0.98  # share of the nearest, of the second and of the third that must be found
+BEAM_STEP = 1.4  # factor from one beam to the next that is tried for many neighbours
 SAME = 1 + 1e-5  # distances that differ by less were rounded differently
 
 
@@ -170,6 +176,39 @@ def with_beam(router: Router, rows: NDArray[Any] | None = None, n_threads: int =
     while beam < MOST_BEAM and _recall(trial, beam, nearest) < RECALL:
         beam *= 2
     return replace(router, beam=beam)
+
+
+def with_beam_for(router: Router, few: int, recall: float, n_threads: int) -> tuple[Router, float]:
+    """Return the router with a beam that finds the share `recall` of the few nearest points, and the share found.
+
+    The beam is at least `few` wide. Some points search as if they were absent.
+
+    Parameters
+    ----------
+    router : Router
+        With neighbour lists that hold more than `few` points.
+    few : int
+    recall : float
+    n_threads : int
+    """
+    n = len(router.centres)
+    assert router.neighbor_lists is not None
+    if router.neighbor_lists.shape[1] >= n:
+        return replace(router, beam=min(few, MOST_BEAM)), 1.0  # each list holds all points
+    trial = _of_signatures(router)
+    nearest = _nearest(trial, n_threads, few)
+    beam, found = min(few, MOST_BEAM), _share_found(trial, min(few, MOST_BEAM), nearest)
+    while beam < MOST_BEAM and found < recall:
+        beam = min(math.ceil(BEAM_STEP * beam), MOST_BEAM)
+        found = _share_found(trial, beam, nearest)
+    return replace(router, beam=beam), found
+
+
+def _share_found(trial: _Trial, beam: int, nearest: NDArray[np.float64]) -> float:
+    """Return the share of the nearest signatures that searches with a beam find."""
+    router = replace(trial.router, beam=min(beam + 1, MOST_BEAM))  # one place of the beam is for the point itself
+    found = router.nearest_few(trial.rows, nearest.shape[1] + 1)[1][:, 1:].astype(np.float64)
+    return float((found <= nearest[:, -1:] * SAME).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +255,8 @@ def _leaves_beside(tree: RPTree, points: NDArray[Any], leaves: NDArray[np.intp])
     return ~at
 
 
-def _nearest(trial: _Trial, n_threads: int) -> NDArray[np.float64]:
-    """Return the squared distances of rows to their nearest signatures, ascending."""
+def _nearest(trial: _Trial, n_threads: int, few: int = FEW) -> NDArray[np.float64]:
+    """Return the squared distances of rows to their few nearest signatures, ascending."""
     middle = trial.router.centres.mean(axis=0, dtype=np.float64)  # squares of large coordinates hide small distances
     centres, rows = trial.router.centres - middle, trial.rows - middle
 
@@ -226,7 +265,7 @@ def _nearest(trial: _Trial, n_threads: int) -> NDArray[np.float64]:
         squared = euclidean_distances(rows[some], centres, squared=True)
         if trial.is_left_out:
             squared[np.arange(len(squared)), trial.left_out[some]] = np.inf
-        candidates = np.argpartition(squared, FEW - 1, axis=1)[:, :FEW]
+        candidates = np.argpartition(squared, few - 1, axis=1)[:, :few]
         off = rows[some][:, None] - centres[candidates]
         return np.sort(np.einsum("ijk,ijk->ij", off, off), axis=1)
 

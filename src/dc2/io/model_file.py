@@ -483,7 +483,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    DC2Clustering, RPFCluster, RASP, KASP, Compressor, KernelRegressor or KernelClassifier
+    DC2Clustering, RPFCluster, RASP, KASP, Compressor, RPNeighbors, KernelRegressor or KernelClassifier
         As it was saved, but for the labels of its training rows.
 
     Raises
