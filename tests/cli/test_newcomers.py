@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from dc2 import Compressor, DC2Clustering, RPFCluster, TablePreparer, as_source
-from dc2.errors import InputError, ParameterError, SourceError
+from dc2.errors import InputError, ParameterError, PreparationNote, SourceError
 from dc2.spectral import RPF
 
 SMALL = {"n_signatures": 60, "similarity": RPF(n_trees=100), "random_state": 0}
@@ -69,8 +69,9 @@ def test_other_separators_than_commas_are_named(frame, tmp_path, separator):
 
 def test_the_index_that_pandas_writes_is_not_clustered(frame, tmp_path):
     frame.to_csv(tmp_path / "rows.csv")
-    with pytest.raises(SourceError, match=r"Column 1 .* has no name.*index=False"):
-        Compressor(20).fit(tmp_path / "rows.csv")
+    with pytest.warns(PreparationNote, match="no name for column 1"):
+        model = Compressor(20).fit(tmp_path / "rows.csv")
+    assert model.feature_names_in_.tolist() == list(frame.columns)
 
 
 def test_masked_values_are_missing_values(frame):

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from dc2.errors import ColumnTypeError, ParameterError, PreparationNote, SourceError
 from dc2.io.arrow_compat import import_pyarrow
+from dc2.io.source import listed
 
 if TYPE_CHECKING:
     from dc2.io.formats import DataFile
 
 PIECE_BYTES = 2**20
 AROUND = 12
+MOST_SHOWN = 60
 """Bytes that are shown on either side of one that cannot be read."""
 MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -197,6 +199,7 @@ class Csv:
         except arrow.ArrowInvalid as error:
             if "Expected 1 columns" in str(error):  # such as commas in numbers between semicolons
                 self._check_separator(self._first_line(file), file.path)
+            self._raise_ragged(file, str(error))
             raise
         grouped: set[str] = set()
         with opened as reader:
@@ -219,24 +222,19 @@ class Csv:
         if any("\0" in name for name in names):
             raise UnicodeError("a name holds a byte that is 0")
         if self.options.header:
-            if len(names) > 1 and names[-1] == "" and arrow.types.is_null(schema.field(len(names) - 1).type):
-                warnings.warn(
-                    f"{file.path!r} has a separator at the end of each line: its last column has neither a name nor "
-                    "values, and is not used.",
-                    PreparationNote,
-                    stacklevel=2,
-                )
-                names.pop()
             self._check_header(names, file.path)
+        named = [place for place, name in enumerate(names) if name]
+        if len(named) < len(names):
+            _say_unnamed(file.path, names, arrow.types.is_null(schema.field(len(names) - 1).type))
         types = [
             arrow.string()
             if name in travelling
             else arrow.float64()
             if field.name in grouped
             else _widest(arrow, field.type)
-            for name, field in zip(names, schema, strict=False)
+            for name, field in zip(names, schema, strict=True)
         ]
-        return arrow.schema(list(zip(names, types, strict=True)))
+        return arrow.schema([(names[place], types[place]) for place in named])
 
     def read(self, file: DataFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield a table for some megabytes of text at a time."""
@@ -259,6 +257,7 @@ class Csv:
         except arrow.ArrowInvalid as error:
             if "CSV conversion error" in str(error):
                 self._raise_misfits(file, fields)
+            self._raise_ragged(file, str(error))
             raise
 
     def _as_numbers(self, column: Any) -> Any | None:
@@ -311,6 +310,19 @@ class Csv:
                 tuple(misfits),
                 problem=problem,
             )
+
+    def _raise_ragged(self, file: DataFile, problem: str) -> None:
+        """Raise the error that shows the line with too few or too many values, if this is the problem."""
+        found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", problem, re.DOTALL)
+        if found is None:
+            return
+        row, expected, got, text = found.groups()
+        line = self._line_of(file, int(row) - 1 - self.options.header)
+        shown = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+        raise SourceError(
+            f"{file.path!r} has {got} values in line {line}, but {expected} columns: {shown!r}. Correct the line, put "
+            f"values that hold {self._delimiter!r} in double quotes, or delete lines above the one with the names."
+        )
 
     def _converted(self, column: Any, type_: Any) -> Any | None:
         arrow = import_pyarrow()
@@ -376,11 +388,8 @@ class Csv:
     def _check_header(self, names: Sequence[str], path: str) -> None:
         if len(names) == 1:
             self._check_separator(names[0], path)
-        if "" in names:
-            raise SourceError(
-                f"Column {list(names).index('') + 1} of {path!r} has no name: often it is the index of a pandas frame, "
-                "which would be clustered like any other column. Write the file with index=False, or name the column."
-            )
+        if not any(names):
+            raise SourceError(f"The first line of {path!r} names no column. Add a line with names.")
         if list(names) == [str(index) for index in range(len(names))]:
             return  # what pandas writes for columns without names
         try:
@@ -412,6 +421,15 @@ class Csv:
     def _first_line(self, file: DataFile) -> str:
         with file.open_stream() as stream:
             return bytes(stream.read(1 << 16)).decode(self.options.encoding, "replace").split("\n", 1)[0]
+
+
+def _say_unnamed(path: str, names: Sequence[str], last_is_empty: bool) -> None:
+    places = [place + 1 for place, name in enumerate(names) if not name]
+    if places == [len(names)] and last_is_empty:
+        problem = "has a separator at the end of each line: its last column has neither a name nor values"
+    else:
+        problem = f"has no name for column {listed(places)}: often it is the index of a pandas frame"
+    warnings.warn(f"{path!r} {problem}, and is not used.", PreparationNote, stacklevel=2)
 
 
 def _widest(arrow: Any, type_: Any) -> Any:

@@ -255,9 +255,9 @@ def _refuse_commas_and_signs(name: str, words: Words) -> None:
     example = _most_are(WITH_COMMA, words)
     if example is not None:
         raise InputError(
-            f"column {name!r} holds numbers with commas, such as {example!r}; numbers are read with a point, and with "
-            "nothing between thousands. Read the file with pandas.read_csv(..., decimal=',') or thousands=',' and pass "
-            f"the frame; {as_category}"
+            f"column {name!r} holds numbers with commas, such as {example!r}. Use dc2.CsvOptions(thousands=',') or "
+            "decimal=',', on the command line --thousands , or --decimal , (pandas.read_csv has the same options); "
+            f"{as_category}"
         )
     example = _most_are(WITH_SIGN, words)
     if example is not None:
@@ -281,8 +281,9 @@ def _refuse(name: str, words: Words, is_number: NDArray[np.bool_], rows: NDArray
     where = ", ".join(str(row) for row in rows[wrong[:5]]) + ", ..." * (len(wrong) > 5)
     raise InputError(
         f"column {name!r} holds numbers and words: {listed(found)}, in {len(wrong)} of {len(rows)} sampled rows (rows "
-        f"{where}, counted from 0). Correct them or leave the column out; or, if its values are names, take it as a "
-        f"category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+        f"{where}, counted from 0). Correct them or leave the column out; if they stand for missing values, use "
+        f"dc2.CsvOptions(na=({found[0]!r},)), on the command line --na {found[0]!r}; if its values are names, take it as "
+        f"a category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
     )
 
 
