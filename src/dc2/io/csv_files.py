@@ -189,8 +189,12 @@ class Csv:
 
     def describe(self, file: DataFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Infer the columns from the first rows."""
-        with self._telling_encoding(file):
-            return self._described(file, travelling), None
+        try:
+            with self._telling_encoding(file):
+                return self._described(file, travelling), None
+        except import_pyarrow().ArrowInvalid as error:
+            self._raise_ragged(file, str(error))
+            raise
 
     def _described(self, file: DataFile, travelling: Collection[str]) -> Any:
         arrow = import_pyarrow()
@@ -199,7 +203,6 @@ class Csv:
         except arrow.ArrowInvalid as error:
             if "Expected 1 columns" in str(error):  # such as commas in numbers between semicolons
                 self._check_separator(self._first_line(file), file.path)
-            self._raise_ragged(file, str(error))
             raise
         grouped: set[str] = set()
         with opened as reader:

@@ -281,9 +281,9 @@ def _refuse(name: str, words: Words, is_number: NDArray[np.bool_], rows: NDArray
     where = ", ".join(str(row) for row in rows[wrong[:5]]) + ", ..." * (len(wrong) > 5)
     raise InputError(
         f"column {name!r} holds numbers and words: {listed(found)}, in {len(wrong)} of {len(rows)} sampled rows (rows "
-        f"{where}, counted from 0). Correct them or leave the column out; if they stand for missing values, use "
-        f"dc2.CsvOptions(na=({found[0]!r},)), on the command line --na {found[0]!r}; if its values are names, take it as "
-        f"a category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
+        f"{where}, counted from 0). Correct them or leave the column out. If they stand for missing values, use "
+        f"dc2.CsvOptions(na=({found[0]!r},)), on the command line --na {found[0]!r}. If its values are names, take it "
+        f"as a category: TablePreparer(categories=[{name!r}]), on the command line --as category:{name}."
     )
 
 
