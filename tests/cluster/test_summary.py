@@ -59,6 +59,14 @@ def test_representatives_are_rows_of_their_cluster(name):
     assert model.predict(rows).tolist() == list(range(model.n_clusters_))
 
 
+@pytest.mark.parametrize("divide", ["projection", "sampling"])
+def test_members_of_signatures_are_the_same_from_a_file(tmp_path, divide):
+    np.save(tmp_path / "rows.npy", X)
+    model = RPFCluster.paper(2, n_partitions=2, divide=divide, n_signatures=30, bandwidth=0.05, random_state=0)
+    members = model.fit(X)._record.members
+    np.testing.assert_array_equal(model.fit(tmp_path / "rows.npy")._record.members, members)
+
+
 def test_a_saved_model_holds_no_rows_and_shows_signatures_instead(tmp_path):
     model = CLUSTERERS["compressed"].fit(X)
     model.save(tmp_path / "model.dc2")

@@ -259,6 +259,12 @@ def test_sharpened_directions_have_much_less_distortion_on_low_rank_rows():
     assert sharp < 0.8 * plain
 
 
+def test_the_widest_of_several_directions_has_less_distortion():
+    X = low_rank(5000, 18)
+    one, three = (fitted(X, n_signatures=100, sharpen=0, populate="leaf", n_candidates=n).distortion_ for n in (1, 3))
+    assert three < 0.95 * one
+
+
 def test_the_nearest_signature_has_less_distortion_than_the_leaf():
     X = low_rank(20_000, 18)
     leaf, nearest, refined = (

@@ -239,6 +239,19 @@ def test_rasp_compresses_as_the_paper_does_with_one_tree():
     np.testing.assert_array_equal(rasp.signatures_.points, paper.signatures_.points)
 
 
+def test_leaf_size_is_the_number_of_rows_below_which_the_paper_does_not_divide():
+    model = RPFCluster.paper(3, n_signatures=None, leaf_size=20, random_state=0).fit(X)
+    assert 10 <= model.signatures_.weights.min() <= model.signatures_.weights.max() < 20
+    for wrong in ({"leaf_size": 20}, {"n_signatures": None}, {"compressor": Compressor(None, leaf_size=20)}):
+        with pytest.raises(ParameterError, match="n_signatures"):
+            RPFCluster(3, **wrong).fit(X)
+
+
+def test_several_directions_grow_another_forest():
+    one, two = (RPFKernel(50, n_candidates=n, random_state=0).fit(X).similarity_ for n in (1, 2))
+    assert not np.array_equal(one, two)
+
+
 def test_clusters_are_numbered_by_their_rows_heaviest_first():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(c, 0.3, size=(n, 2)) for c, n in ((0, 100), (10, 500), (20, 300))])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import make_blobs
 
-from dc2 import RPFCluster
+from dc2 import RPFCluster, load
+from dc2.errors import ParameterError
 from dc2.spectral import RPF, normalized_affinity
 from dc2.spectral.conquer import FALLBACK, WEAK, Spectra, choose_bandwidth, choose_n_clusters
 from dc2.spectral.conquer import spectra as spectra_at
@@ -99,9 +100,32 @@ def test_clusters_that_stand_apart_are_counted(n_clusters):
 def test_points_without_clusters_are_one():
     points = np.random.default_rng(0).normal(size=(400, 2))
     counts = RPForest.grow(points, N_TREES, cut="quantile", rng=0).counts()
-    counting = spectra(counts, 27, np.ones(400), bandwidths=RPFSimilarity.bandwidths_for_counting)
+    candidates = RPFSimilarity(counts.astype(np.uint16), N_TREES).bandwidths_for_counting
+    counting = spectra(counts, 27, np.ones(400), bandwidths=candidates)
     number, _ = choose_n_clusters(counting, 1, 26)
     assert number == 1
+
+
+def test_the_paper_searches_beta_from_10_to_80_again_in_a_loaded_model(tmp_path):
+    X, _ = make_blobs(600, centers=3, random_state=0)
+    model = RPFCluster.paper(3, n_signatures=60, random_state=0).fit(X)
+    betas = 800 * model.bandwidth_path_["bandwidth"]
+    np.testing.assert_allclose(betas, np.arange(10, 81))
+    assert model.bandwidth_ in model.bandwidth_path_["bandwidth"]
+    model.save(tmp_path / "model.dc2")
+    loaded = load(tmp_path / "model.dc2").recluster(2, bandwidth="auto")
+    np.testing.assert_array_equal(loaded.bandwidth_path_["bandwidth"], model.bandwidth_path_["bandwidth"])
+
+
+@pytest.mark.parametrize("bandwidth", [[], [0.1, -0.1], [0.1, np.inf], "best"])
+def test_a_bandwidth_that_is_not_positive_is_refused(bandwidth):
+    with pytest.raises(ParameterError):
+        RPFCluster(2, similarity=RPF(bandwidth=bandwidth)).fit(np.eye(5))
+
+
+def test_without_a_gap_the_candidate_nearest_to_the_fallback_is_taken():
+    found = Spectra(np.array([0.01, 0.03, 0.2]), np.ones((3, 5)))
+    assert choose_bandwidth(found, 2)[0] == 0.03
 
 
 def test_a_gap_at_the_wrong_place_does_not_choose_the_bandwidth():

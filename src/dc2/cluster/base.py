@@ -28,9 +28,8 @@ from dc2.io.containers import SourceTransformer, in_container
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among, find_files, is_path
 from dc2.io.source import Block, Source
-from dc2.parameters import usable_threads
+from dc2.parameters import check_positive, usable_threads
 from dc2.random import RandomStateLike
-from dc2.spectral.rpf import chosen_bandwidth
 from dc2.tables.preparer import CountsUnseen, PreparedSource
 
 Value = TypeVar("Value")
@@ -111,7 +110,9 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         requested = record.requested if n_clusters is None else RequestedClusters.of(n_clusters)
         similarity = record.similarity
         if bandwidth is not None:
-            similarity = record.dense_similarity.at(chosen_bandwidth(bandwidth))
+            similarity = record.dense_similarity.at(
+                None if isinstance(bandwidth, str) and bandwidth == "auto" else check_positive("bandwidth", bandwidth)
+            )
         return self._keep(reconquer(plan, record, similarity, requested))
 
     # --- answers for rows ---------------------------------------------------------------------------------------

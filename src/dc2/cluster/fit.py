@@ -84,7 +84,7 @@ class StageClock:
 
 
 # Parameters that a clusterer and its compressor share; the clusterer decides them.
-SHARED = ("n_signatures", "scale", "metric", "n_jobs", "block_bytes", "device", "random_state", "verbose")
+SHARED = ("n_signatures", "leaf_size", "scale", "metric", "n_jobs", "block_bytes", "device", "random_state", "verbose")
 
 
 def _compressor_of(clusterer: Any) -> Compressor:
@@ -149,12 +149,15 @@ def member_rows(compression: Compression, similarity: Similarity, n_threads: int
 
 
 def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[np.int32]:
-    """Return the signature of each sampled row; if the sampled rows made the edges, the graph knows it already."""
-    assert compression.sample is not None
+    """Return the signature of each sampled row; rows are routed only if neither compression nor graph kept it."""
+    sample = compression.sample
+    assert sample is not None
+    if compression.ids is not None:
+        return np.asarray(compression.ids[sample.rows])
     if isinstance(similarity, GraphSimilarity) and compression.near is None:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
         return nearest
-    ids: NDArray[np.int32] = replace(compression.router, scaling=None).assign(compression.sample.X)
+    ids: NDArray[np.int32] = replace(compression.router, scaling=None).assign(sample.X, rows=sample.rows)
     return ids
 
 
@@ -232,6 +235,8 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     outliers, scores = None, None
     if plan.noise is not None:
         outliers, scores = outliers_of(plan.noise, source, engine, compression, threads)
+    clock.enter("populate")
+    members = member_rows(compression, similarity, threads)
     clock.stop()
 
     return ClusterRecord(
@@ -250,7 +255,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         ids=in_form_of(source, compression.ids),
         scores=scores,
         rows=source if compression.ids is not None else None,
-        members=member_rows(compression, similarity, threads),
+        members=members,
     )
 
 

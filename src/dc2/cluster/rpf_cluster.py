@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from dc2.cluster.base import SignatureClusterer
@@ -18,6 +19,8 @@ from dc2.spectral.clustering import Assign
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
 from dc2.spectral.rpf import RPF
 
+PAPER_BANDWIDTHS = tuple(beta / 800 for beta in range(10, 81))
+
 
 @saved_model
 class RPFCluster(SignatureClusterer):
@@ -32,9 +35,11 @@ class RPFCluster(SignatureClusterer):
     n_clusters : int, "auto" or (low, high), default=8
         Number of clusters. "auto" chooses one, from 1 to 50 (fewer if signatures are few); a pair or a range limits
         the choice.
-    n_signatures : int, default=1000
-        Number of signatures. More of them show finer shapes; the time of spectral clustering grows with their cube, its
-        memory with their square.
+    n_signatures : int or None, default=1000
+        Number of signatures; None if `leaf_size` is given. More of them show finer shapes; the time of spectral
+        clustering grows with their cube, its memory with their square.
+    leaf_size : float or None, default=None
+        Instead of `n_signatures`, the paper's n_s: a leaf with fewer rows than this is not divided further.
     similarity : {"rpf", "gaussian", "graph"} or an object such as ``RPF(n_trees=400)``, default="rpf"
         What makes two signatures alike. See `dc2.spectral.RPF` for the parameters of the rpf-kernel, such as its
         bandwidth. A dense similarity is clustered by spectral clustering, the graph of "graph" by communities.
@@ -115,7 +120,8 @@ class RPFCluster(SignatureClusterer):
         self,
         n_clusters: int | Literal["auto"] | tuple[int, int] | range = 8,
         *,
-        n_signatures: int = 1000,
+        n_signatures: int | None = 1000,
+        leaf_size: float | None = None,
         similarity: Any = "rpf",
         assign: Assign = "kmeans",
         weighted: bool = False,
@@ -129,6 +135,7 @@ class RPFCluster(SignatureClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.n_signatures = n_signatures
+        self.leaf_size = leaf_size
         self.similarity = similarity
         self.assign = assign
         self.weighted = weighted
@@ -147,7 +154,7 @@ class RPFCluster(SignatureClusterer):
         *,
         n_partitions: int = 1,
         divide: Literal["projection", "sampling"] = "projection",
-        bandwidth: float | Literal["auto"] = "auto",
+        bandwidth: float | Sequence[float] | Literal["auto"] = PAPER_BANDWIDTHS,
         **parameters: Any,
     ) -> Self:
         """Return a clusterer with the paper's settings exactly.
@@ -162,14 +169,15 @@ class RPFCluster(SignatureClusterer):
             Number of partitions, each with a tree of its own; rpfCluster+(2) has two.
         divide : {"projection", "sampling"}, default="projection"
             How partitions are made: by projection, or by dealing rows at random.
-        bandwidth : float or "auto", default="auto"
-            The paper's beta divided by the number of trees, 800.
+        bandwidth : float, sequence of float or "auto", default=(10 / 800, 11 / 800, ..., 80 / 800)
+            The paper's beta divided by the number of trees, 800. The paper searches 10 to 80 but does not say by what;
+            dc2 chooses by the eigengap, as in `RPF`, without labels.
         **parameters
-            Any other parameter of this class.
+            Any other parameter of this class: ``n_signatures=None, leaf_size=n_s`` is the paper's n_s.
 
         Examples
         --------
-        >>> RPFCluster.paper(3, n_partitions=2).assign
+        >>> RPFCluster.paper(3, n_partitions=2, n_signatures=None, leaf_size=200).assign
         'ncut'
         """
         compressor = Compressor(
@@ -185,7 +193,8 @@ class RPFCluster(SignatureClusterer):
 
     def _plan(self) -> ClusterPlan:
         requested = RequestedClusters.of(self.n_clusters)
-        check_enough_signatures(self.n_signatures, requested)
+        if self.leaf_size is None:
+            check_enough_signatures(self.n_signatures, requested)
         check_choice("assign", self.assign, ("kmeans", "ncut"))
         compress_plan = checked_plan(self)
         similarity = similarity_recipe(self.similarity)

@@ -88,6 +88,8 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     sharpen : int, default=2
         How often a random direction is multiplied by the covariance of its node. 0 is the paper's method; 2 gives about
         half its distortion.
+    n_candidates : int, default=1
+        Directions drawn for each split; the one along which the rows spread most is taken, as in rpForests.
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
     populate : {"nearest", "leaf"}, default="nearest"
@@ -168,6 +170,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         divide: Literal["projection", "sampling"] = "projection",
         cut: Cut = "mean",
         sharpen: int = 2,
+        n_candidates: int = 1,
         signature: Literal["centroid", "member"] = "centroid",
         populate: Literal["nearest", "leaf"] = "nearest",
         refine: int = 2,
@@ -186,6 +189,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         self.divide = divide
         self.cut = cut
         self.sharpen = sharpen
+        self.n_candidates = n_candidates
         self.signature = signature
         self.populate = populate
         self.refine = refine

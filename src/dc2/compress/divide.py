@@ -78,7 +78,7 @@ def plan_of(compressor: Any) -> Plan:
     """Check the parameters of a `Compressor` and put them together."""
     _check_number(compressor)
     check_choice("divide", compressor.divide, ("projection", "sampling"))
-    check_random_directions(compressor.cut, CUTS, compressor.sharpen)
+    check_random_directions(compressor.cut, CUTS, compressor.sharpen, compressor.n_candidates)
     check_choice("signature", compressor.signature, ("centroid", "member"))
     check_choice("populate", compressor.populate, ("leaf", "nearest"))
     check_integer("refine", compressor.refine, low=0, high=MOST_STEPS)
@@ -92,6 +92,7 @@ def plan_of(compressor: Any) -> Plan:
         divide=compressor.divide,
         cut=compressor.cut,
         sharpen=compressor.sharpen,
+        n_candidates=compressor.n_candidates,
     )
     return Plan(
         division=division,
@@ -147,6 +148,16 @@ class Division:
     divide: str
     cut: str
     sharpen: int
+    n_candidates: int
+
+    def grow(
+        self, X: NDArray[Any], weights: NDArray[np.float64] | None, seed: int, leaf_size: float, most: int, threads: int
+    ) -> _Grown:
+        """Grow a tree of at most so many leaves."""
+        return grow_on(
+            X, weights, seed=seed, leaf_size=leaf_size, max_leaves=most, cut=self.cut, sharpen=self.sharpen,
+            n_candidates=self.n_candidates, n_threads=threads,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +173,8 @@ class _Part:
     def weight(self) -> float:
         return float(len(self.X)) if self.weights is None else float(self.weights.sum())
 
-    def grow(self, division: Division, leaf_size: float, max_leaves: int, n_threads: int = 1) -> _Grown:
-        return grow_on(
-            self.X, self.weights, seed=self.seed, leaf_size=leaf_size, max_leaves=max_leaves,
-            cut=division.cut, sharpen=division.sharpen, n_threads=n_threads,
-        )  # fmt: skip
+    def grow(self, division: Division, leaf_size: float, max_leaves: int, n_threads: int) -> _Grown:
+        return division.grow(self.X, self.weights, self.seed, leaf_size, max_leaves, n_threads)
 
 
 def grow_trees(
@@ -183,10 +191,9 @@ def grow_trees(
     if division.divide == "sampling":
         number = deal(deal_seed, sample.rows, division.n_partitions)
     else:
-        top, number = grow_on(
-            sample.X, sample.weights, seed=tree_seed(top_seed), leaf_size=0.0,
-            max_leaves=division.n_partitions, cut=division.cut, sharpen=division.sharpen,
-        )  # fmt: skip
+        top, number = division.grow(
+            sample.X, sample.weights, tree_seed(top_seed), 0.0, division.n_partitions, n_threads
+        )
     parts = _parts(sample, number, division, part_seeds)
     trees = []
     leaf = np.empty(len(sample.X), np.int32)
@@ -230,8 +237,10 @@ def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_thread
             if division.n_signatures is not None:
                 left_over = division.n_signatures - sum(tree.n_leaves for tree, _ in finished.values())
                 quotas = share_out(left_over, [parts[i].weight for i in growing])
+            each = -(-n_threads // len(growing))  # threads of a partition: all cores work however few partitions grow
             jobs = [
-                pool.submit(parts[i].grow, division, leaf_size, quota) for i, quota in zip(growing, quotas, strict=True)
+                pool.submit(parts[i].grow, division, leaf_size, quota, each)
+                for i, quota in zip(growing, quotas, strict=True)
             ]
             grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
             # A partition with fewer distinct rows than its quota is finished; the others share the rest.

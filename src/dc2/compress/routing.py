@@ -98,8 +98,18 @@ class Router:
         """Return a short description of what divides the rows."""
         return "Random cuts"
 
-    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
-        """Return the signature of each row; with several trees, the nearest of its leaves' signatures."""
+    def assign(
+        self,
+        X: NDArray[Any],
+        names: tuple[str, ...] | None = None,
+        start: int = 0,
+        rows: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int32]:
+        """Return the signature of each row.
+
+        With several trees it is that of the tree to which the row was dealt, if `rows` are the global numbers of
+        training rows; else the nearest of its leaves' signatures.
+        """
         X = self._on_routing_device(X)
         given, X = X, self._prepared(X, start)
         if len(self.trees) == 1:
@@ -111,6 +121,9 @@ class Router:
             [tree.route(X, names, start) + first for tree, first in zip(self.trees, self._starts(), strict=False)],
             axis=1,
         )
+        if rows is not None:
+            dealt: NDArray[np.int32] = candidates[np.arange(len(X)), deal(self.deal_seed, rows, len(self.trees))]
+            return dealt
         distances = np.empty(candidates.shape, self.dtype)
         for tree in range(len(self.trees)):
             off = X - self.centres[candidates[:, tree]]

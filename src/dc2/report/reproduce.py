@@ -116,7 +116,9 @@ def _kernel_options(model: Any) -> list[str] | None:
     similarity = RPF() if model.similarity == "rpf" else model.similarity
     if similarity == "graph":
         return []
-    has_options = type(similarity) is RPF and set(_changed(similarity)) <= {"bandwidth"}
+    has_options = (
+        type(similarity) is RPF and set(_changed(similarity)) <= {"bandwidth"} and np.ndim(similarity.bandwidth) == 0
+    )
     if not has_options or model.n_signatures == "auto":  # which means another number there
         return None
     return ["--similarity", "rpf", "--bandwidth", str(similarity.bandwidth)]

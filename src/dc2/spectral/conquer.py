@@ -41,15 +41,14 @@ def first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice,
     return first
 
 
-def check_enough_signatures(n_signatures: Any, requested: RequestedClusters) -> int:
-    """Return a number of signatures that can make so many clusters, or raise."""
+def check_enough_signatures(n_signatures: Any, requested: RequestedClusters) -> None:
+    """Raise if so many signatures cannot make so many clusters."""
     number = check_integer("n_signatures", n_signatures, low=1, high=MOST_SIGNATURES)
     if number < requested.low:
         raise ParameterError(
             f"n_signatures={number} cannot make n_clusters={requested.low} clusters: use at least as many signatures "
             "as clusters, better many times more."
         )
-    return number
 
 
 def check_has_rows(similarity: SimilarityRecipe, one_tree: bool) -> None:
@@ -112,13 +111,15 @@ def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np
     """Return the bandwidth for a number of clusters, and the score of each that was considered.
 
     Of those whose relative gap is at least half of the largest it takes the widest, which is the one that depends
-    least on single points. Where no gap says anything, as with crowded clusters in many dimensions, it is 0.04.
+    least on single points. Where no gap says anything, as with crowded clusters in many dimensions, it is the one
+    nearest to 0.04.
     """
+    fallback = float(found.bandwidths[np.abs(np.log(found.bandwidths / FALLBACK)).argmin()])
     if not 1 < n_clusters < found.eigenvalues.shape[1]:
-        return FALLBACK, np.zeros(len(found.bandwidths))
+        return fallback, np.zeros(len(found.bandwidths))
     scores = found.relative_gaps()[:, n_clusters - 1]
     if not scores.max() > WEAK:
-        return FALLBACK, scores
+        return fallback, scores
     return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
 
 

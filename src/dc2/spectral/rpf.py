@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dc2.errors import InputError
 from dc2.graph.nodes import Description, Nodes
 from dc2.io.model_file import saved_model, saved_record
-from dc2.parameters import MOST_DIRECTIONS, check_choice, check_integer, check_positive
+from dc2.parameters import MOST_DIRECTIONS, check_integer, check_positive, check_random_directions
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.trees.forest import FOREST_CUTS, ForestCut, RPForest, forest_leaf_size
 
@@ -37,10 +38,12 @@ class RPF(BaseEstimator):
         Where a node is cut. With "mixed" every other tree cuts anywhere between the quartiles of the projections, as
         the authors' rpForests do, and the others anywhere, which finds small clusters that lie apart. The paper's
         trees cut at the median.
-    bandwidth : float or "auto", default="auto"
-        The b above. Smaller sees finer structure. "auto" takes, of six between 0.02 and 0.1, the largest whose relative
-        eigengap after the k-th eigenvalue is at least half of the best (0.04 where no gap shows). The paper's beta is
-        b * n_trees.
+    bandwidth : float, sequence of float or "auto", default="auto"
+        The b above. Smaller sees finer structure. Of several, dc2 takes the largest whose relative eigengap after the
+        k-th eigenvalue is at least half of the best (the one nearest to 0.04 where no gap shows); "auto" is six between
+        0.02 and 0.1. The paper's beta is b * n_trees.
+    n_candidates : int, default=1
+        Directions drawn for each split; the one along which the points spread most is taken.
 
     Examples
     --------
@@ -57,19 +60,21 @@ class RPF(BaseEstimator):
         n_trees: int = 800,
         leaf_size: float | Literal["auto"] = "auto",
         cut: ForestCut = "mixed",
-        bandwidth: float | Literal["auto"] = "auto",
+        bandwidth: float | Sequence[float] | Literal["auto"] = "auto",
+        n_candidates: int = 1,
     ) -> None:
         self.n_trees = n_trees
         self.leaf_size = leaf_size
         self.cut = cut
         self.bandwidth = bandwidth
+        self.n_candidates = n_candidates
 
     def check(self) -> None:
         """Raise if a parameter is impossible."""
         check_integer("n_trees", self.n_trees, low=1, high=MOST_DIRECTIONS)
         forest_leaf_size(self.leaf_size, 1)
-        check_choice("cut", self.cut, FOREST_CUTS)
-        chosen_bandwidth(self.bandwidth)
+        check_random_directions(self.cut, FOREST_CUTS, 0, self.n_candidates)
+        bandwidths_of(self.bandwidth)
 
     def edges_per_row(self, points: NDArray[Any], rows_per_node: float) -> int:
         """Return 0: rows are not needed."""
@@ -82,7 +87,9 @@ class RPF(BaseEstimator):
         forest = self.grow(nodes.points, seeds, nodes.relative_weights if weighted else None, n_jobs)
         # Two bytes a count: kept, so that other numbers of clusters and bandwidths need no new forest.
         counts = forest.counts(n_jobs=n_jobs).astype(np.min_scalar_type(self.n_trees))
-        return RPFSimilarity(counts, self.n_trees, chosen_bandwidth(self.bandwidth))
+        candidates = bandwidths_of(self.bandwidth)
+        given = not isinstance(self.bandwidth, str) and len(candidates) == 1
+        return RPFSimilarity(counts, self.n_trees, candidates[0] if given else None, candidates)
 
     def grow(
         self,
@@ -97,17 +104,25 @@ class RPF(BaseEstimator):
             self.n_trees,
             self.leaf_size,
             cut=self.cut,
+            n_candidates=self.n_candidates,
             sample_weight=weights,
             n_jobs=n_jobs,
             rng=seeds,
         )
 
 
-def chosen_bandwidth(bandwidth: Any) -> float | None:
-    """Return the bandwidth that a user gave, None for "auto", or raise."""
+def bandwidths_of(bandwidth: Any) -> tuple[float, ...]:
+    """Return the bandwidths to choose from, ascending; a number is the only one.
+
+    Examples
+    --------
+    >>> bandwidths_of([0.1, 0.05])
+    (0.05, 0.1)
+    """
     if isinstance(bandwidth, str) and bandwidth == "auto":
-        return None
-    return check_positive("bandwidth", bandwidth)
+        return BANDWIDTHS
+    several = bandwidth if isinstance(bandwidth, Sequence | np.ndarray) and len(bandwidth) else [bandwidth]
+    return tuple(sorted({check_positive("bandwidth", one) for one in several}))
 
 
 @saved_record
@@ -122,15 +137,21 @@ class RPFSimilarity:
     n_trees : int
     bandwidth : float or None
         The bandwidth in use; None until one is chosen.
+    bandwidths : tuple of float
+        Those to choose from, ascending.
     """
 
     counts: NDArray[np.unsignedinteger[Any]]
     n_trees: int
     bandwidth: float | None = None
+    bandwidths: tuple[float, ...] = BANDWIDTHS
 
     sparse: ClassVar[bool] = False
-    bandwidths: ClassVar[tuple[float, ...]] = BANDWIDTHS
-    bandwidths_for_counting: ClassVar[tuple[float, ...]] = tuple(b for b in BANDWIDTHS if b >= FINEST_FOR_COUNTING)
+
+    @property
+    def bandwidths_for_counting(self) -> tuple[float, ...]:
+        """The candidates that are wide enough to tell how many clusters there are; all if none is."""
+        return tuple(b for b in self.bandwidths if b >= FINEST_FOR_COUNTING) or self.bandwidths
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a similarity was read from a model file."""
@@ -141,7 +162,8 @@ class RPFSimilarity:
             or self.counts.shape != (n, n)
             or self.counts.dtype.kind != "u"
             or (n > 0 and self.counts.max() > self.n_trees)
-            or not (self.bandwidth is None or (isinstance(self.bandwidth, float) and 0 < self.bandwidth < np.inf))
+            or not self.bandwidths
+            or not all(0 < b < np.inf for b in (*self.bandwidths, 1.0 if self.bandwidth is None else self.bandwidth))
         ):
             raise InputError("the parts of an RPFSimilarity do not fit together.")
 
@@ -184,7 +206,7 @@ class RPFKernel(RPF):
 
     Parameters
     ----------
-    n_trees, leaf_size, cut
+    n_trees, leaf_size, cut, n_candidates
         As in `RPF`.
     bandwidth : float, default=0.05
         The b of exp((s - 1) / b), s being the share of trees in which two points share a leaf. The paper's beta is b
@@ -222,8 +244,9 @@ class RPFKernel(RPF):
         bandwidth: float = 0.05,
         n_jobs: int | None = None,
         random_state: RandomStateLike = None,
+        n_candidates: int = 1,
     ) -> None:
-        super().__init__(n_trees, leaf_size, cut, bandwidth)
+        super().__init__(n_trees, leaf_size, cut, bandwidth, n_candidates)
         self.n_jobs = n_jobs
         self.random_state = random_state
 
