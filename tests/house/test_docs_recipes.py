@@ -10,6 +10,7 @@ RECIPES = {
     "tables.md": "city: left out: tells nothing about any other column",
     "embeddings.md": "4 clusters in 64 columns from vec[0]",
     "text.md": "ARI 1.00 from 330 words",
+    "places.md": "4 clusters",
     "databases.md": "2 clusters, whoever reads the rows",
 }
 

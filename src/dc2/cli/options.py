@@ -24,16 +24,19 @@ class Scale(StrEnum):
         return None if self is Scale.none else self.value
 
 
-def scale_of_numbers(given: Scale | None) -> str | None:
-    """Return how numbers are scaled: standard, unless another way is asked for."""
-    return (Scale.standard if given is None else given).parameter
-
-
 class Metric(StrEnum):
     """What makes rows alike."""
 
     euclidean = "euclidean"
     cosine = "cosine"
+    haversine = "haversine"
+
+
+def scale_of_numbers(given: Scale | None, metric: Metric) -> str | None:
+    """Return how numbers are scaled: standard, unless another way is asked for; degrees are not."""
+    if given is None:
+        return None if metric is Metric.haversine else Scale.standard.parameter
+    return given.parameter
 
 
 class SimilarityName(StrEnum):
@@ -146,7 +149,8 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="euclidean, or cosine for embeddings (with --scale none).",
+        help="euclidean, cosine for embeddings (with --scale none), or haversine for two columns of latitude and "
+        "longitude in degrees; then distances are in kilometres.",
     ),
 ]
 Signatures = Annotated[

@@ -20,7 +20,7 @@ from dc2.cli.commands import ClusterOptions, CompressOptions
 from dc2.cli.describe import choice_facts, cluster_weights
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
-from dc2.cli.options import SimilarityName, scale_of_numbers, taken_as
+from dc2.cli.options import Metric, SimilarityName, scale_of_numbers, taken_as
 from dc2.cli.summary import ClusterSizes, stage_bars
 from dc2.cluster.dc2_clustering import DC2Clustering
 from dc2.compress.compressor import Compressor
@@ -181,9 +181,10 @@ def run_cluster(wanted: ClusterOptions) -> None:
     """Cluster, write what is wanted and say what was done."""
     began = time.perf_counter()
     check_engine(wanted.engine, wanted.scheduler)
-    if wanted.raw and (wanted.taken_as or wanted.prepare):
-        other = "--as" if wanted.taken_as else "--prepare"
-        raise typer.BadParameter(f"--raw: prepares no column, but {other} prepares some. Give one of them.")
+    raw = wanted.raw or wanted.metric is Metric.haversine
+    if raw and (wanted.taken_as or wanted.prepare):
+        option, other = "--raw" if wanted.raw else "--metric haversine", "--as" if wanted.taken_as else "--prepare"
+        raise typer.BadParameter(f"{option}: prepares no column, but {other} prepares some. Give one of them.")
     with with_standard_input(wanted.data) as data:
         rows = Rows(data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted))
         files = check_outputs(
@@ -193,7 +194,7 @@ def run_cluster(wanted: ClusterOptions) -> None:
         )
         if "report" in files:
             environment()
-        source = (None if wanted.raw else rows.table_to_fit(chain(*taken_as(wanted.taken_as)))) or rows.to_fit()
+        source = (None if raw else rows.table_to_fit(chain(*taken_as(wanted.taken_as)))) or rows.to_fit()
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
@@ -239,7 +240,7 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: Any) -> DC2C
         wanted.clusters,
         n_signatures=n_signatures,
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "graph",
-        scale=scale_of_numbers(wanted.scale),  # type: ignore[arg-type]
+        scale=scale_of_numbers(wanted.scale, wanted.metric),  # type: ignore[arg-type]
         prepare=prepare,
         metric=wanted.metric.value,
         noise=wanted.noise,
@@ -398,7 +399,7 @@ def fitted_compressor(wanted: CompressOptions, source: Source, progress: Progres
     """Return the compressor that the options ask for, fitted."""
     return Compressor(
         wanted.signatures,
-        scale=scale_of_numbers(wanted.scale),  # type: ignore[arg-type]
+        scale=scale_of_numbers(wanted.scale, wanted.metric),  # type: ignore[arg-type]
         metric=wanted.metric.value,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,

@@ -75,9 +75,10 @@ class DC2Clustering(SignatureClusterer):
     similarity : {"graph", "rpf", "gaussian"} or an object such as ``NeighborGraph(n_neighbors=8)``, default="graph"
         Similarity of two signatures. "graph" is a sparse neighbour graph, clustered by communities. "rpf" and
         "gaussian" are dense kernels for up to about 2000 signatures, clustered by spectral clustering.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "haversine"}, default="euclidean"
         With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
-        refused.
+        refused. With "haversine" rows are latitude and longitude in degrees, in this order or by their names, and
+        distances are in kilometres; nothing is scaled or prepared.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
@@ -184,7 +185,7 @@ class DC2Clustering(SignatureClusterer):
         *,
         n_signatures: int | Literal["auto"] = "auto",
         similarity: Any = "graph",
-        metric: Literal["euclidean", "cosine"] = "euclidean",
+        metric: Literal["euclidean", "cosine", "haversine"] = "euclidean",
         scale: Literal["standard", "robust"] | None = None,
         prepare: Literal["auto"] | TablePreparer | None = "auto",
         noise: float = 0.0,
@@ -231,8 +232,18 @@ class DC2Clustering(SignatureClusterer):
             options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
-            preparation=Preparation.of(self.prepare, self.scale),
+            preparation=self._preparation(),
         )
+
+    def _preparation(self) -> Preparation:
+        preparation = Preparation.of(self.prepare, self.scale)
+        if self.metric != "haversine":
+            return preparation
+        if preparation.always:
+            raise ParameterError(
+                "prepare=TablePreparer(...): metric='haversine' takes degrees as they are. Use prepare=None."
+            )
+        return Preparation()
 
     def _compress(self, requested: RequestedClusters) -> tuple[Compress, bool]:
         automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"

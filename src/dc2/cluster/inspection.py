@@ -282,7 +282,8 @@ class InspectionMixin(FittedAttributes):
             - ``cluster``: its number, as in ``labels_``. A last row, cluster -1, is for rows in no cluster.
             - ``rows``, ``share``: how many rows it has, or their weight, and its share of all.
             - ``stability``: how much of it is found again, see ``stability_``.
-            - ``spread``: root mean squared distance of its rows to their mean, in the scale they were clustered in.
+            - ``spread``: root mean squared distance of its rows to their mean, in the scale they were clustered in; in
+              kilometres with ``metric="haversine"``.
             - ``nearest``: the other cluster that most of its rows are nearest to.
             - ``sets_apart``: columns in which its mean is far from that of all rows, with the difference in standard
               deviations: "very high temperature (+1.8)".
@@ -336,7 +337,8 @@ class InspectionMixin(FittedAttributes):
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:
         """Return places in the plane for rows, with their labels, ready to be drawn.
 
-        Rows are placed among their nearest signatures on the report's map. Data with two columns is its own map.
+        Rows are placed among their nearest signatures on the report's map. Data with two columns is its own map;
+        places have their longitude as ``x``.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dc2.cluster.noise import Outliers
 from dc2.compress.compression import near
+from dc2.compress.places import Sphere
 from dc2.compress.populate import entries_of, with_noise
 from dc2.compress.routing import Router
 from dc2.compress.scaling import Scaling
@@ -32,7 +33,7 @@ class RowRouter(Protocol):
         """Where the signatures are."""
 
     @property
-    def scaling(self) -> Scaling | None:
+    def scaling(self) -> Scaling | Sphere | None:
         """What is applied to rows first."""
 
     def describe(self) -> str:
@@ -105,7 +106,7 @@ class ClusterRecord:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
         n_signatures, labels = len(self.signatures), self.conquest.labels
         n_ids = len(self.router.centres)
-        numbers = self.signature_of_id
+        numbers, scaling = self.signature_of_id, self.router.scaling
         is_sound = (
             type(self.n_rows) is int
             and self.n_rows > 0
@@ -117,7 +118,8 @@ class ClusterRecord:
             and self.similarity.sparse == (self.conquest.spectrum is None)
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
-            and self.columns.width == self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and self.signatures.points.shape[1] == self.router.centres.shape[1]
+            and self.columns.width == (self.router.centres.shape[1] if scaling is None else scaling.n_columns)
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures

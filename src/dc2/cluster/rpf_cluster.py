@@ -50,8 +50,9 @@ class RPFCluster(SignatureClusterer):
         Whether spectral clustering takes into account how many rows a signature stands for. The paper does not.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        With "cosine" only the direction of a row counts.
+    metric : {"euclidean", "cosine", "haversine"}, default="euclidean"
+        With "cosine" only the direction of a row counts. With "haversine" rows are latitude and longitude in degrees,
+        and distances are in kilometres.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
     n_jobs : int, optional
@@ -126,7 +127,7 @@ class RPFCluster(SignatureClusterer):
         assign: Assign = "kmeans",
         weighted: bool = False,
         scale: Literal["standard", "robust"] | None = None,
-        metric: Literal["euclidean", "cosine"] = "euclidean",
+        metric: Literal["euclidean", "cosine", "haversine"] = "euclidean",
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dc2.compress.divide import Plan, grow_trees
 from dc2.compress.edge_rows import EdgeRows, EdgesPerRow, joined
 from dc2.compress.neighbor_lists import signature_router, with_moved_centres, with_neighbor_lists
+from dc2.compress.places import Sphere
 from dc2.compress.populate import Lookup
 from dc2.compress.repeated_rows import count_repeated_rows
 from dc2.compress.routing import Router
@@ -98,7 +99,7 @@ def compress(
     """Sample rows, grow the trees, then route every row and add it to the sums of its leaf."""
     own = CompressSeeds.of(seeds)
     size = plan.sample_rows_wanted(source.n_features, source.dtype, source.n_rows)
-    sample = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
+    sample = ScaledSample.drawn(source, engine, plan, size, own.sample)
     return compress_sampled(source, engine, sample, plan, own, n_threads, per_row)
 
 
@@ -107,11 +108,21 @@ class ScaledSample:
     """A scaled sample and its scaling; it replaces the sample as read, so only one is in memory."""
 
     sample: Sample
-    scaling: Scaling | None
+    scaling: Scaling | Sphere | None
 
     @classmethod
-    def of(cls, sample: Sample, plan: Plan) -> ScaledSample:
-        """Learn the scaling from a sample, and apply it."""
+    def drawn(cls, source: Source, engine: Engine, plan: Plan, size: int, seed: int) -> ScaledSample:
+        """Draw a sample of rows, and scale it."""
+        if plan.metric == "haversine":  # other columns are refused before any pass
+            Sphere.of(source.n_features, source.feature_names)
+        return cls.of(take_sample(source, engine, size, seed), plan, source.feature_names)
+
+    @classmethod
+    def of(cls, sample: Sample, plan: Plan, names: tuple[str, ...] | None) -> ScaledSample:
+        """Learn the scaling from a sample of columns with these names, and apply it."""
+        if plan.metric == "haversine":
+            sphere = Sphere.of(sample.X.shape[1], names)
+            return cls(replace(sample, X=sphere.apply(sample.X, sample.rows)), sphere)
         scaling = learn_scaling(plan.scale, plan.metric, sample.X, sample.weights)
         return cls(sample if scaling is None else replace(sample, X=scaling.apply(sample.X)), scaling)
 
@@ -346,7 +357,7 @@ def keep_rows(
     engine: Engine,
     sample: Sample,
     distinct: DistinctRows,
-    scaling: Scaling | None,
+    scaling: Scaling | Sphere | None,
     seeds: SeedSequence,
     n_threads: int,
     *,
@@ -404,7 +415,7 @@ def _keep_repeated(
     if counted is None:
         return None
     check_same_rows(sample.n_rows, counted.n_rows)
-    scaled = ScaledSample.of(counted, plan)
+    scaled = ScaledSample.of(counted, plan, source.feature_names)
     distinct = distinct_rows(scaled.sample.X)
     if len(distinct) > rows_as_nodes(source.n_features, spanned_dimension(scaled.sample.X)):
         return None
@@ -428,7 +439,7 @@ def compress_automatically(
         most = UNKNOWN_ROWS if source.n_rows is None else source.n_rows
         largest = plan.with_signatures(signatures_for(max(most, few + 1), width, n_clusters) or few)
         size = max(largest.sample_rows_wanted(width, source.dtype, source.n_rows), few + 1)
-        scaled = ScaledSample.of(take_sample(source, engine, size, own.sample), plan)
+        scaled = ScaledSample.drawn(source, engine, plan, size, own.sample)
         sample = scaled.sample
         is_all = len(sample.rows) < size or sample.n_rows == size
         spanned = spanned_dimension(sample.X)

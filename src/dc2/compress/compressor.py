@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress.compression import Compression, CompressSeeds, ScaledSample, compress, place_cuts, signatures_of
 from dc2.compress.divide import Plan, plan_of
+from dc2.compress.places import Sphere
 from dc2.compress.populate import populated
 from dc2.compress.routing import Router
 from dc2.compress.sampling import Sample
@@ -101,9 +102,10 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns, learned from the sample: by mean and standard deviation, or by median and quartile
         distance. Signatures, spread and distortion are then in scaled units.
-    metric : {"euclidean", "cosine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "haversine"}, default="euclidean"
         With "cosine" rows are scaled to length 1 first, so only their direction matters. A row of zeros
-        raises.
+        raises. With "haversine" rows are latitude and longitude in degrees; signatures are points on a sphere of the
+        Earth's radius, and their spread and distortion are in square kilometres.
     sample_size : "auto", int or None, default="auto"
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
@@ -175,7 +177,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         populate: Literal["nearest", "leaf"] = "nearest",
         refine: int = 2,
         scale: Literal["standard", "robust"] | None = None,
-        metric: Literal["euclidean", "cosine"] = "euclidean",
+        metric: Literal["euclidean", "cosine", "haversine"] = "euclidean",
         sample_size: int | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
@@ -241,7 +243,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         before = getattr(self, "_record", None)
         if before is None or before.stream is None:
             source, columns = fitted_source(X, sample_weight, type(self).__name__)
-            stream = Stream(plan, seed_sequence(self.random_state), usable_threads(self.n_jobs))
+            stream = Stream(plan, source.feature_names, seed_sequence(self.random_state), usable_threads(self.n_jobs))
         else:
             columns, stream = before.columns, before.stream.copy()
             source = self._source(X)
@@ -277,7 +279,9 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` gives: those of the rows, or of their projection."""
         check_is_fitted(self)
-        projection = self._record.columns.projection
+        projection, scaling = self._record.columns.projection, self.router_.scaling
+        if isinstance(scaling, Sphere):
+            return np.array(scaling.axes, dtype=object)
         if projection is not None:
             return np.array(projection.names_out, dtype=object)
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
@@ -363,8 +367,8 @@ class _Rows:
 class Stream:
     """The state of `Compressor.partial_fit`."""
 
-    def __init__(self, plan: Plan, seeds: SeedSequence, n_threads: int) -> None:
-        self.plan, self.n_threads = plan, n_threads
+    def __init__(self, plan: Plan, names: tuple[str, ...] | None, seeds: SeedSequence, n_threads: int) -> None:
+        self.plan, self.names, self.n_threads = plan, names, n_threads
         self.seeds = CompressSeeds.of(seeds)
         self.wanted: int | None = None
         self.held: list[_Rows] = []
@@ -431,7 +435,7 @@ class Stream:
             )
         weight = float(len(rows)) if weights is None else float(weights.sum())
         sample = Sample(rows, X, weights, len(rows), weight)
-        scaled = ScaledSample.of(sample, self.plan)
+        scaled = ScaledSample.of(sample, self.plan, self.names)
         router, reach = place_cuts(scaled, self.plan, self.seeds, self.n_threads)
         magic = grids(reach, EXPECTED_WEIGHT)
         sums = Sums.zeros(*router.centres.shape)

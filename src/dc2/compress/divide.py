@@ -83,7 +83,14 @@ def plan_of(compressor: Any) -> Plan:
     check_choice("populate", compressor.populate, ("leaf", "nearest"))
     check_integer("refine", compressor.refine, low=0, high=MOST_STEPS)
     check_choice("scale", compressor.scale, SCALES)
-    check_choice("metric", compressor.metric, METRICS)
+    check_choice("metric", compressor.metric, (*METRICS, "haversine"))
+    if compressor.metric == "haversine" and compressor.scale is not None:
+        raise ParameterError(
+            f"scale={compressor.scale!r}: metric='haversine' takes degrees as they are. Use scale=None.",
+            parameter="scale",
+            value=compressor.scale,
+            problem="metric='haversine' takes degrees as they are. Leave it out.",
+        )
     _check_sample_size(compressor.sample_size, compressor.n_signatures)
     division = Division(
         n_signatures=compressor.n_signatures,

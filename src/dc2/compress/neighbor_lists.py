@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from dc2 import core
+from dc2.compress.places import Sphere
 from dc2.compress.routing import MOST_BEAM, Router
 from dc2.compress.scaling import Scaling
 from dc2.core.neighbours_reference import squared_distances_of_pairs
@@ -123,7 +124,7 @@ def _long_links(centres: NDArray[np.float64], linked: NDArray[np.int32], n_threa
 def signature_router(
     points: NDArray[Any],
     seeds: SeedSequence,
-    scaling: Scaling | None = None,
+    scaling: Scaling | Sphere | None = None,
     n_threads: int = 1,
     n_near: int = NEAR,
 ) -> tuple[Router, NDArray[np.int32]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2 import core
+from dc2.compress.places import Sphere
 from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Sums, raise_too_large
 from dc2.core.reference import ADDING, Centres, NearestOut, SumsOut, hash_at, lanes_dot
@@ -40,7 +41,7 @@ class Router:
         Width of the beam: the candidates that the search of a row holds.
     deal_seed : int
         Seed that assigns training rows to trees if there are several.
-    scaling : Scaling or None
+    scaling : Scaling, Sphere or None
         Applied to rows first: trees and centres are in scaled units.
     """
 
@@ -49,7 +50,7 @@ class Router:
     neighbor_lists: NDArray[np.int32] | None = None
     gaps: NDArray[Any] | None = None
     deal_seed: int = 0
-    scaling: Scaling | None = None
+    scaling: Scaling | Sphere | None = None
     beam: int = 1
 
     takes_device_rows: ClassVar[bool] = True
@@ -67,7 +68,7 @@ class Router:
             and all(tree.directions.shape[1] == self.n_features for tree in self.trees)
             and type(self.deal_seed) is int
             and 0 <= self.deal_seed < 2**64
-            and (self.scaling is None or len(self.scaling.shift) == self.n_features)
+            and (self.scaling is None or self.scaling.width == self.n_features)
             and (neighbor_lists is None) == (gaps is None)
             and type(self.beam) is int
             and 1 <= self.beam <= MOST_BEAM
@@ -86,7 +87,7 @@ class Router:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the rows it routes."""
+        """Number of columns of the centres."""
         return int(self.centres.shape[1])
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -341,7 +341,7 @@ class RPNeighbors(SaveMixin, KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, S
         return np.concatenate([ids for ids, _ in found]), np.concatenate([squared for _, squared in found])
 
     def _distances(self, squared: NDArray[Any]) -> NDArray[Any]:
-        scaling: Scaling | None = self._record.router.scaling
+        scaling = cast(Scaling | None, self._record.router.scaling)
         if scaling is None:
             return np.asarray(np.sqrt(squared))
         if scaling.unit:

@@ -60,6 +60,16 @@ class Scaling:
         ):
             raise InputError("the parts of a Scaling do not fit together.")
 
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows before scaling."""
+        return len(self.shift)
+
+    @property
+    def width(self) -> int:
+        """Columns of scaled rows."""
+        return len(self.shift)
+
     def apply(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
         """Return scaled rows, in their own dtype.
 

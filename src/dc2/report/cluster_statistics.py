@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
+from dc2.compress.places import Sphere
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputTypeError
 from dc2.graph.nodes import Description
@@ -138,6 +139,8 @@ class ClusterStatistics:
         Rows that are in no cluster; None if no noise was asked for.
     model : DC2Clustering, RPFCluster, RASP or KASP
         The fitted clusterer; statistics that need only signatures work without one.
+    sphere : Sphere or None
+        How places became points, if rows are places: then points are in kilometres and values in degrees.
 
     Examples
     --------
@@ -158,6 +161,7 @@ class ClusterStatistics:
     n_clusters: int
     noise: float | None = None
     model: Any = None
+    sphere: Sphere | None = None
 
     @classmethod
     def of(cls, model: Any) -> ClusterStatistics:
@@ -171,7 +175,10 @@ class ClusterStatistics:
         signatures = model.signatures_
         points = signatures.points.astype(np.float64)
         scaling = model.router_.scaling
+        sphere = scaling if isinstance(scaling, Sphere) else None
         names, values = model.column_names, points if scaling is None else scaling.undo(points)
+        if names is None:
+            names = tuple(f"x{i}" for i in range(points.shape[1])) if sphere is None else sphere.names
         if hasattr(model, "preparer_"):
             names, values = model.preparer_.in_units(points)
         weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
@@ -186,10 +193,11 @@ class ClusterStatistics:
             weights=weights,
             spread=signatures.spread,
             labels=labels,
-            names=tuple(f"x{i}" for i in range(points.shape[1])) if names is None else names,
+            names=names,
             n_clusters=n_clusters,
             noise=None if noise is None else float(noise.sum()),
             model=model,
+            sphere=sphere,
         )
 
     # --- signatures and their clusters ---------------------------------------------------------------------------
@@ -315,6 +323,18 @@ class ClusterStatistics:
         member = csr_array((shares, self.labels, starts), shape=(len(self.labels), self.n_clusters))
         means: NDArray[np.float64] = np.asarray(member.T @ of)
         return means
+
+    @cached_property
+    def of_columns(self) -> NDArray[np.float64]:
+        """The points, a coordinate for each name: of places the degrees, without a jump at the date line."""
+        if self.sphere is None:
+            return self.points
+        return self.sphere.unwrapped(self.values, self.in_units(self.weights @ self.points / self.weights.sum()))
+
+    def in_units(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the degrees of means of places."""
+        assert self.sphere is not None
+        return self.sphere.undo(np.atleast_2d(means)).reshape(*means.shape[:-1], 2)
 
     @cached_property
     def profile(self) -> Profile:

@@ -59,11 +59,18 @@ def layout_named(name: str, clusters: ClusterStatistics, distances: Distances) -
 
 
 def columns_layout(clusters: ClusterStatistics) -> Layout:
-    """Lay out one or two columns as they are; beside a single column stands the number of rows."""
+    """Lay out one or two columns as they are, places as on a map; a single column against the number of rows."""
     if len(clusters.names) == 1:
         xy = np.column_stack([clusters.values[:, 0], clusters.weights])
         return Layout("columns", xy, clusters.names[0], "rows of the signature")
-    return Layout("columns", clusters.values[:, :2], *clusters.names[:2])
+    x, y = _axes(clusters)
+    return Layout("columns", clusters.values[:, [x, y]], clusters.names[x], clusters.names[y])
+
+
+def _axes(clusters: ClusterStatistics) -> tuple[int, int]:
+    """Return the columns across and up: of places longitude and latitude."""
+    latitude = 1 if clusters.sphere is None else clusters.sphere.latitude
+    return 1 - latitude, latitude
 
 
 def variation_layout(clusters: ClusterStatistics) -> Layout:
@@ -146,7 +153,7 @@ def placed_rows(
         Where they are drawn.
     """
     if layout.name == "columns" and values.shape[1] == 2:
-        return values
+        return values[:, _axes(clusters)]
     with threadpool_limits(limits=1):  # the same places for any number of threads
         search = NearestNeighbors(n_neighbors=min(NEAREST, len(clusters.points)), algorithm="brute", n_jobs=1)
         distances, near = search.fit(clusters.points).kneighbors(rows)

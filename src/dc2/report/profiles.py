@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
+from dc2.compress.places import arc_length
+
 if TYPE_CHECKING:
     from dc2.report.cluster_statistics import ClusterStatistics
 
@@ -94,9 +96,9 @@ def variation_explained(clusters: ClusterStatistics) -> NDArray[np.float64]:
     """Return the share of each column's variation, over signatures by weight, that lies between clusters."""
     clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
-    centre = share @ clusters.points
-    total = share @ (clusters.points - centre) ** 2
-    inside = share @ (clusters.points - clusters.means(clusters.points)[clusters.labels]) ** 2
+    points = clusters.of_columns
+    total = share @ (points - share @ points) ** 2
+    inside = share @ (points - clusters.means(points)[clusters.labels]) ** 2
     explained: NDArray[np.float64] = 1.0 - np.divide(inside, total, out=np.ones_like(total), where=total > 0)
     return np.maximum(explained, 0.0)
 
@@ -163,9 +165,9 @@ def representatives(
     squared[clusters.weights[inside] <= 0] = np.inf  # a signature without rows represents none
     order = np.lexsort((squared, labels))
     found, first = np.unique(labels[order], return_index=True)
-    rows = members[inside[order[first]]].astype(np.float64)
-    chosen = np.full((clusters.n_clusters, members.shape[1]), np.nan)
-    chosen[found] = in_units(rows)
+    rows = in_units(members[inside[order[first]]].astype(np.float64))
+    chosen = np.full((clusters.n_clusters, rows.shape[1]), np.nan)
+    chosen[found] = rows
     return chosen
 
 
@@ -246,11 +248,11 @@ def weighted_silhouette(
 def radius(clusters: ClusterStatistics) -> NDArray[np.float64]:
     """Return the root mean squared distance of each cluster's rows to their mean, of shape (n_clusters,).
 
-    The spread inside signatures is counted too, so that this is a fact about rows.
+    The spread inside signatures is counted too, so that this is a fact about rows. Of places it is in kilometres.
     """
     off = clusters.points - clusters.means(clusters.points)[clusters.labels]
     radii: NDArray[np.float64] = np.sqrt(clusters.means(np.einsum("ij,ij->i", off, off) + clusters.spread))
-    return radii
+    return radii if clusters.sphere is None else arc_length(radii)
 
 
 COLUMNS_AT_A_TIME = 64  # copies of all columns of many signatures could be far larger than the rows
@@ -329,9 +331,13 @@ def cluster_profile(clusters: ClusterStatistics) -> Profile:
     if len(clusters.in_clusters) < len(clusters.labels):
         clusters = clusters.take(clusters.in_clusters)
     share = clusters.weights / clusters.weights.sum()
-    starts = range(0, clusters.points.shape[1], COLUMNS_AT_A_TIME)
-    some = [_difference(clusters, share, clusters.points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
+    points = clusters.of_columns
+    starts = range(0, points.shape[1], COLUMNS_AT_A_TIME)
+    some = [_difference(clusters, share, points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
     difference = np.concatenate(some, axis=1)
+    if clusters.sphere is not None:  # the mean of degrees is another place
+        means = clusters.in_units(clusters.means(clusters.points))
+        return Profile(clusters.names, difference, means, clusters.in_units(share @ clusters.points))
     return Profile(clusters.names, difference, clusters.means(clusters.values), share @ clusters.values)
 
 
@@ -421,13 +427,16 @@ def _typical(statistics: ClusterStatistics, k: int) -> str:
     columns = [column for _, column in profile.words(k, MOST_WORDS)] or range(min(MOST_WORDS, len(row)))
     preparer = getattr(statistics.model, "preparer_", None)
     levels = {} if preparer is None else preparer.level_columns
-    shown = [_value_text(profile.names, row, column, levels) for column in columns]
+    digits = 4 if statistics.sphere is None else 6  # of degrees: within about 100 m
+    shown = [_value_text(profile.names, row, column, levels, digits) for column in columns]
     return ", ".join(dict.fromkeys(shown))
 
 
-def _value_text(names: Sequence[str], row: NDArray[np.float64], column: int, levels: Mapping[int, str]) -> str:
+def _value_text(
+    names: Sequence[str], row: NDArray[np.float64], column: int, levels: Mapping[int, str], digits: int
+) -> str:
     """Return the value of a column; of columns of levels that which the row has, such as "plan=gold"."""
     if column not in levels:
-        return f"{names[column]}={float(row[column]):.4g}"
+        return f"{names[column]}={float(row[column]):.{digits}g}"
     alike = [place for place, name in levels.items() if name == levels[column]]
     return names[max(alike, key=lambda place: float(row[place]))]
