@@ -43,3 +43,29 @@ def two_groups(n_rows: int = 600) -> pa.Table:
             "visits": 2.0 + 9 * group + draw.normal(0, 1, n_rows),
         }
     )
+
+
+def flights(n_rows: int, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Return flights of three groups with codes, names, times HHMM and mostly missing delays, and the group of each."""
+    draw = np.random.default_rng(seed)
+    group = draw.choice(3, n_rows, p=[0.5, 0.3, 0.2])
+    airline = np.minimum(draw.poisson(np.array([2, 5, 9])[group]), 13)
+    state = draw.integers(0, 20, n_rows)
+    minutes = (np.array([7, 13, 19])[group] * 60 + draw.normal(0, 90, n_rows)).astype(int) % 1440
+    delay = np.where(draw.random(n_rows) < np.array([0.1, 0.2, 0.5])[group], draw.gamma(2, 10, n_rows), np.nan)
+    distance = np.exp(draw.normal(np.array([5.5, 6.5, 7.5])[group], 0.25))
+    table = pd.DataFrame(
+        {
+            "AirlineID": draw.choice(np.arange(19_000, 21_000), 14, replace=False)[airline],
+            "StateFips": draw.permutation(20)[state],
+            "State": np.array([f"S{place}" for place in range(20)])[state],
+            "StateName": np.array([f"State of {place}" for place in range(20)])[state],
+            "DepTime": minutes // 60 * 100 + minutes % 60,
+            "Distance": distance,
+            "AirTime": distance / 8 + draw.normal(0, 8, n_rows),
+            "NASDelay": delay,
+            "Tail": np.nan,
+            "Gate": pd.Categorical(draw.integers(1, 4, n_rows)),
+        }
+    )
+    return table, group

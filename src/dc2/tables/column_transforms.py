@@ -152,7 +152,8 @@ def _tried(rows: NDArray[np.float64], complete_rows: NDArray[np.float64]) -> NDA
     return nearest
 
 
-CYCLES = {"hour": 24, "weekday": 7, "month": 12}
+CYCLES = {"hour": 24, "weekday": 7, "month": 12, "time of day": 24}
+"""Their steps; the last one belongs to numbers in the form HHMM, the others to points in time."""
 
 
 @saved_record
@@ -244,7 +245,7 @@ class VectorTransform:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CycleTransform:
-    """The hour, the weekday or the month of a point in time, as a place on a circle."""
+    """The hour, the weekday or the month of a point in time, or the hour of a time HHMM, as a place on a circle."""
 
     name: str
     cycle: str
@@ -257,7 +258,8 @@ class CycleTransform:
 
     def apply(self, frame: Frame, start: int, out: NDArray[Any]) -> None:
         """Write the two columns of a block into `out`; missing values are in the middle."""
-        out[:] = self.circle[cycle_places(self.cycle, as_numbers(frame, self.name, "time", start))]
+        reading: Literal["number", "time"] = "number" if self.cycle == "time of day" else "time"
+        out[:] = self.circle[cycle_places(self.cycle, as_numbers(frame, self.name, reading, start))]
 
 
 @saved_record
@@ -329,7 +331,9 @@ def level_codes(values: NDArray[np.float64] | Words, levels: tuple[str, ...], re
 
 
 def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the hour, weekday (0 is Monday) or month (0 is January) of points in time; missing values get one more.
+    """Return the hour, weekday (0 is Monday) or month (0 is January) of values; missing ones get one more.
+
+    Values are seconds since 1970; for the time of day they are numbers in the form HHMM.
 
     Examples
     --------
@@ -338,7 +342,9 @@ def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
     """
     is_there = np.isfinite(seconds)
     whole = np.floor(np.where(is_there, seconds, 0.0)).astype(np.int64)
-    if cycle == "hour":
+    if cycle == "time of day":
+        places = whole // 100 % 24
+    elif cycle == "hour":
         places = whole // 3600 % 24
     elif cycle == "weekday":
         places = (whole // 86_400 + 3) % 7

@@ -74,7 +74,7 @@ def _sampled(table: TableSource, engine: Engine) -> TableSample:
             picker.limit = int(hash_at(SEED, parts[0].rows).max())
     chosen = _smallest(parts)
     columns = [
-        SampledColumn(name, reading, Words.of(values) if reading == "text" else values)
+        SampledColumn(name, reading, Words.of(values) if isinstance(values, list) else values)
         for name, (reading, values) in chosen.columns.items()
     ]
     return TableSample(chosen.rows, columns, chosen.n_rows)
@@ -115,7 +115,7 @@ def _smallest(parts: Sequence[_Part]) -> _Part:
     columns: dict[str, tuple[Reading, Any]] = {}
     for name, (reading, _) in parts[0].columns.items():
         values = [part.columns[name][1] for part in parts]
-        if reading == "text":
+        if isinstance(values[0], list):
             texts = [text for part in values for text in part]
             columns[name] = reading, [texts[place] for place in places]
         else:
@@ -128,6 +128,8 @@ FEW_ROWS = 20
 RARE_SHARE = 0.005
 MOST_LEVELS = 48
 MOSTLY_ONE = 0.5
+FEWEST_OF_A_CLOCK = 12
+"""Different hours, and different minutes."""
 WITH_COMMA = re.compile(r"[-+]?[\d.]*\d,\d+(,\d+)*([.]\d+)?")
 WITH_SIGN = re.compile(r"[-+]?[$€£¥]\s?[-+]?\d[\d.,]*|[-+]?\d[\d.,]*\s?[%$€£¥]")
 CODE = re.compile(r"0\d+")
@@ -140,10 +142,10 @@ ID_NAME = re.compile(r"(?i:(^|[_\W])(id|uuid|guid|index|key)$)|[a-z]I[dD]$")
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A column of numbers, or of points in time in seconds."""
+    """A column of numbers, of points in time in seconds, or of times of day in the form HHMM."""
 
     name: str
-    reading: Literal["number", "time"]
+    reading: Literal["number", "time", "clock"]
     values: NDArray[np.float64]
 
 
@@ -208,11 +210,12 @@ def _kind_of(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | Non
     if column.blank.all():
         return LeftOut(column.name, "left out: every value sampled is missing")
     if taken_as is not None:
-        return _category(column) if taken_as == "category" else _text(column)
+        return category_of(column) if taken_as == "category" else _text(column)
+    declared = column.reading == "category"  # such as pandas' categories: their numbers are codes
     column = _read(column, rows)
     if isinstance(column.values, Words):
         return _words(column)
-    return _number(column, column.values, numbers_stay)
+    return category_of(column) if declared else _number(column, column.values, numbers_stay)
 
 
 def _vector(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None) -> Vector:
@@ -300,7 +303,7 @@ def _words(column: SampledColumn) -> Kind:
     if len(words.levels) > max(n_there / 2, FEW_ROWS):
         why = f"left out: text with many distinct values ({len(words.levels):,} in {n_there:,})"
         return LeftOut(name, f"{why}; TablePreparer(texts=[{name!r}]), --as text:{name}, analyses it")
-    return _category(column)
+    return category_of(column)
 
 
 def _text(column: SampledColumn) -> Text | LeftOut:
@@ -319,7 +322,7 @@ def _text(column: SampledColumn) -> Text | LeftOut:
     return Text(part, part.places_of(words), are_numbers)
 
 
-def _category(column: SampledColumn) -> Kind:
+def category_of(column: SampledColumn) -> Category | LeftOut:
     """Keep the levels that are not rare; the others are one."""
     values = column.values
     if isinstance(values, Words):
@@ -347,13 +350,33 @@ def _number(column: SampledColumn, values: NDArray[np.float64], stays: bool) -> 
     if column.reading == "number" and _is_id(column.name, there, len(distinct)):
         return LeftOut(column.name, AN_ID)
     if len(distinct) <= 2:
-        return _category(column)
+        return category_of(column)
+    if not stays and len(there) < MOSTLY_ONE * len(values):
+        words = f"mostly missing ({1 - len(there) / len(values):.0%}): counts as present or missing"
+        return Category(column.name, "blank", (), np.where(column.blank, 1, 0), words)
     largest = int(counts.argmax())
     if counts[largest] > MOSTLY_ONE * len(there) and not stays:
         levels = (level_of(distinct[largest]),)
         words = f"mostly {distinct[largest]:g}: counts as that value or another"
         return Category(column.name, "level", levels, level_codes(values, levels, "level"), words)
-    return Number(column.name, "time" if column.reading == "time" else "number", values)
+    if column.reading == "time":
+        return Number(column.name, "time", values)
+    return Number(column.name, "clock" if not stays and is_clock(distinct) else "number", values)
+
+
+def is_clock(distinct: NDArray[np.float64]) -> bool:
+    """Return whether numbers are times of day in the form HHMM: whole, none beyond 2400, no minute beyond 59.
+
+    Examples
+    --------
+    >>> is_clock(np.array([hour * 100 + minute for hour in range(6, 22) for minute in range(0, 60, 5)]))
+    True
+    >>> is_clock(np.arange(2400.0))
+    False
+    """
+    hours, minutes = np.divmod(distinct, 100)
+    is_time = (distinct >= 0) & (distinct <= 2400) & (minutes < 60) & (minutes % 1 == 0)
+    return bool(is_time.all() and min(len(np.unique(hours)), len(np.unique(minutes))) >= FEWEST_OF_A_CLOCK)
 
 
 def _is_id(name: str, values: NDArray[np.float64], n_distinct: int) -> bool:

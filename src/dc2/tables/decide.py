@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from dc2.io.columns import Columns
 from dc2.tables.categories import beside_numbers, by_correspondence
 from dc2.tables.column_transforms import (
     CYCLES,
+    ROWS_PER_VALUE,
     CycleTransform,
     NumberTransform,
     TableTransforms,
@@ -21,8 +22,19 @@ from dc2.tables.column_transforms import (
     cycle_places,
     spread,
 )
-from dc2.tables.column_types import Category, LeftOut, Number, TableSample, Text, Vector, kinds_of
+from dc2.tables.column_types import (
+    Category,
+    LeftOut,
+    Number,
+    SampledColumn,
+    TableSample,
+    Text,
+    Vector,
+    category_of,
+    kinds_of,
+)
 from dc2.tables.numeric import SPACED_ROWS, number_transform, spacing_of, text_transform, vector_transform
+from dc2.tables.values import Words
 
 LEAST_SHARE = 0.01
 """The share of another column's variation that must be explained, beyond chance."""
@@ -84,6 +96,12 @@ SAME = 0.999
 WEIGHT = 0.5
 """Of all categories together, in units of the spacing of rows in the numbers."""
 LEAST_BLANK = 0.01
+FEWEST_CODES = 12
+"""Distinct values; with fewer, chance could make any order look rough."""
+ROUGH = 0.5
+"""On 70 columns of public tables, quantities had at most .42, codes of industries and occupations at least .55."""
+MOST_COMPARED = 6
+"""Categories of a column, the most frequent ones."""
 BINS = 16
 MOST_ASKED = 16
 TELLS_NOTHING = "left out: tells nothing about any other column"
@@ -95,6 +113,7 @@ class _Choice:
 
     numbers: list[Number] = field(default_factory=list)
     times: list[Number] = field(default_factory=list)
+    clocks: list[Number] = field(default_factory=list)
     categories: list[Category] = field(default_factory=list)
     cycles: list[tuple[Number, str]] = field(default_factory=list)
     vectors: list[Vector] = field(default_factory=list)
@@ -125,8 +144,11 @@ def decide(
     """
     names = [column.name for column in sample.columns]
     choice = _Choice()
+    repeats = {} if for_target else _same_values(sample, {*categories, *texts})
     for kind in kinds_of(sample, categories, texts, numbers_stay=for_target):
-        if isinstance(kind, LeftOut):
+        if kind.name in repeats:
+            choice.said[kind.name] = f"left out: says the same as {repeats[kind.name]!r}"
+        elif isinstance(kind, LeftOut):
             choice.said[kind.name] = kind.why
         elif isinstance(kind, Category):
             choice.categories.append(kind)
@@ -135,16 +157,100 @@ def decide(
         elif isinstance(kind, Text):
             choice.texts.append(kind)
         else:
-            (choice.times if kind.reading == "time" else choice.numbers).append(kind)
+            {"number": choice.numbers, "time": choice.times, "clock": choice.clocks}[kind.reading].append(kind)
     _leave_out_repeats(choice)
+    if not for_target:
+        _take_codes_as_categories(choice)
     _leave_out_what_tells_nothing(choice, set(categories), for_target)
-    if not (choice.numbers or choice.times or choice.categories or choice.vectors or choice.texts):
+    used = (choice.numbers, choice.times, choice.cycles, choice.categories, choice.vectors, choice.texts)
+    if not any(used):
         raise InputError(
             f"no column of the table is of use (n_samples={sample.n_rows}): "
             + "; ".join(f"{name!r} is {words}" for name, words in choice.said.items())
             + ". Choose columns yourself, or take some as categories."
         )
     return _made(choice, names, for_target)
+
+
+def _same_values(sample: TableSample, declared: set[str]) -> dict[str, str]:
+    """Return columns that divide the rows exactly as another one does, and that other: texts rather than numbers.
+
+    Such are the code, the number and the name of a state. Columns with nearly as many values as rows are not compared.
+    """
+    kept: dict[bytes, str] = {}
+    same: dict[str, str] = {}
+    discrete = [column for column in sample.columns if column.reading in ("text", "category", "number")]
+    for column in sorted(discrete, key=lambda column: (column.name not in declared, column.reading == "number")):
+        values = column.values
+        codes = values.codes if isinstance(values, Words) else np.unique(values, return_inverse=True)[1]
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        if 2 < len(first) <= len(codes) / ROWS_PER_VALUE:
+            by_appearance = np.argsort(np.argsort(first))[codes].astype(np.int32).tobytes()
+            other = kept.setdefault(by_appearance, column.name)
+            if other != column.name:
+                same[column.name] = other
+    return same
+
+
+def _take_codes_as_categories(choice: _Choice) -> None:
+    """Take whole numbers as categories if they tell about other columns but their order does not."""
+    ranks = {number.name: ranks_of(_filled(number.values)) for number in [*choice.numbers, *choice.times]}
+    levels = [
+        ranks_of((one.codes == place).astype(np.float64)) for one in choice.categories for place in range(MOST_COMPARED)
+    ]
+    codes = []
+    for number in choice.numbers:
+        others = [*(column for name, column in ranks.items() if name != number.name), *levels]
+        if others and is_code(number.values, np.stack(others, axis=1)):
+            codes.append(number)
+            kind = category_of(SampledColumn(number.name, "category", number.values))
+            if isinstance(kind, LeftOut):
+                choice.said[kind.name] = kind.why
+            else:
+                choice.categories.append(replace(kind, words=f"codes whose order tells nothing, {kind.words}"))
+    choice.numbers = [number for number in choice.numbers if number not in codes]
+
+
+def is_code(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers are codes: other columns differ between them, but not smoothly in their order.
+
+    The mean of another column at a value is compared with the middle of its means at the next lower and higher value.
+    For codes, the squared difference is 1.5 times the variance of the means; for quantities it is far smaller.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+    others : ndarray of shape (n_rows, n_columns)
+        Ranks of other columns.
+
+    Examples
+    --------
+    >>> draw = np.random.default_rng(0)
+    >>> codes = draw.integers(0, 30, 3000)
+    >>> delay = ranks_of(draw.normal(size=30)[codes] + draw.normal(size=3000))[:, None]
+    >>> is_code(codes + 0.0, delay), is_code(codes + 0.0, ranks_of(codes + 9 * draw.normal(size=3000))[:, None])
+    (True, False)
+    """
+    is_there = np.isfinite(values)
+    distinct, codes, counts = np.unique(values[is_there], return_inverse=True, return_counts=True)
+    if (distinct % 1 != 0).any() or not FEWEST_CODES <= len(distinct) <= len(codes) / ROWS_PER_VALUE:
+        return False
+    ranks = others[is_there]
+    shares = share_of_numbers(codes, ranks)
+    if not tells(shares):
+        return False
+    inverse = 1.0 / counts
+    noise_of_step = inverse[1:-1] + (inverse[:-2] + inverse[2:]) / 4
+    weight = 1.0 / noise_of_step / (1.0 / noise_of_step).sum()
+    rough = np.zeros(len(shares))
+    for column in np.flatnonzero(shares >= LEAST_SHARE):
+        means = np.bincount(codes, ranks[:, column]) * inverse
+        within = np.sum((ranks[:, column] - means[codes]) ** 2) / (len(codes) - len(distinct))
+        steps = weight @ ((means[1:-1] - (means[:-2] + means[2:]) / 2) ** 2 - within * noise_of_step) / 1.5
+        inner = means[1:-1]
+        spread = weight @ ((inner - weight @ inner) ** 2 - within * inverse[1:-1])
+        rough[column] = np.clip(steps / max(spread, 1e-12), 0.0, 1.5)
+    return bool(shares @ rough > ROUGH * shares[shares >= LEAST_SHARE].sum())
 
 
 def _leave_out_repeats(choice: _Choice) -> None:
@@ -181,7 +287,7 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str], keep_all: b
         if LEAST_BLANK <= np.mean(~np.isfinite(number.values)) <= 1 - LEAST_BLANK
     ]
     numbers, times, categories = choice.numbers, choice.times, choice.categories
-    ranks = {number.name: ranks_of(_filled(number.values)) for number in [*numbers, *times]}
+    ranks = {number.name: ranks_of(_filled(number.values)) for number in [*numbers, *times, *choice.clocks]}
     codes = {one.name: one.codes for one in categories}
     in_lists = [ranks_of(column) for vector in choice.vectors for column in _some_columns(vector)]
     in_lists += [ranks_of(column) for text in choice.texts for column in text.rows.T]
@@ -195,15 +301,16 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str], keep_all: b
         return tells(np.append(shares, levels))
 
     choice.times = [time for time in times if telling(time.name, _binned(ranks[time.name]))]
-    choice.cycles = [
-        (time, cycle) for time in times for cycle in CYCLES if telling(time.name, cycle_places(cycle, time.values))
-    ]
+    cycles = [(time, cycle) for time in times for cycle in CYCLES if cycle != "time of day"]
+    cycles += [(clock, "time of day") for clock in choice.clocks]
+    choice.cycles = [(time, cycle) for time, cycle in cycles if telling(time.name, cycle_places(cycle, time.values))]
     chosen = [one for one in categories if one.name in wanted or telling(one.name, one.codes)]
-    if not (chosen or numbers or choice.times or choice.vectors or choice.texts):
-        chosen, choice.times = categories, times  # a single column need not tell about others
+    if not (chosen or numbers or choice.times or choice.cycles or choice.vectors or choice.texts):
+        # a single column need not tell about others
+        chosen, choice.times, choice.numbers = categories, times, choice.clocks
     choice.categories = [*chosen, *(one for one in blanks if telling(one.name, one.codes))]
-    used = {time.name for time in choice.times} | {one.name for one in chosen}
-    for name in [*(time.name for time in times), *(one.name for one in categories)]:
+    used = {one.name for one in [*choice.times, *choice.numbers]} | {one.name for one in chosen}
+    for name in [*(one.name for one in [*times, *choice.clocks]), *(one.name for one in categories)]:
         if name not in used:
             choice.said[name] = TELLS_NOTHING
 
@@ -236,7 +343,9 @@ def _made(choice: _Choice, names: Sequence[str], for_target: bool) -> TableTrans
         how = "weighs little beside the numbers" if rows else "placed by correspondence analysis"
         if for_target:
             how = "weighs as much as a number"
-        if one.reading == "blank":
+        if one.reading == "blank" and one.words:
+            choice.also(one.name, one.words)
+        elif one.reading == "blank":
             choice.also(one.name, f"that a value is missing {how.replace('weighs', 'is a category that weighs')}")
         else:
             choice.also(one.name, f"category, {one.words}, {how}")

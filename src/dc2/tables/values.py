@@ -17,7 +17,7 @@ from dc2.io.source import listed
 BLANKS = frozenset({"", "na", "n/a", "n.a.", "#n/a", "null", "nan", "?", "-", "--"})
 """What people write for a missing value, in lower case."""
 
-Reading = Literal["number", "time", "text", "vector"]
+Reading = Literal["number", "time", "text", "category", "vector"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def is_blank(text: str) -> bool:
 
 
 def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] | Words]:
-    """Return the values of a column of a frame: numbers, points in time as seconds, or texts."""
+    """Return the values of a column of a frame: numbers, points in time as seconds, texts, or declared categories."""
     dtype = column.dtype
     if is_numeric(dtype):
         return "number", _floats(column)
@@ -102,7 +102,7 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
     if column.implementation.is_pandas() and getattr(column.to_native().dtype, "kind", "") == "c":
         raise InputError(f"Complex data not supported: column {column.name!r} holds complex numbers.")
     try:
-        return "text", Words.of_series(column)
+        return "category" if dtype in (nw.Categorical, nw.Enum) else "text", Words.of_series(column)
     except (
         TypeError,
         NotImplementedError,
