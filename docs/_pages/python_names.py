@@ -12,7 +12,7 @@ SECTIONS = {
     "Data, models and scores": (),  # and every name that has no place above
 }
 MODULES = {
-    "dc2.spectral": "Similarities",
+    "dc2.spectral": "Similarities and spectral clustering",
     "dc2.report": "Plots",
     "dc2.datasets": "Generated shapes",
 }
