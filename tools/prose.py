@@ -17,35 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CHECKED = ("src/dc2", "docs", "tests", "README.md", "CONTRIBUTING.md")
 
-STILL_TO_EDIT = (
-    "src/dc2/graph",
-    "src/dc2/compress",
-    "src/dc2/trees",
-    "src/dc2/core",
-    "src/dc2/learn",
-    "src/dc2/io",
-    "src/dc2/engines",
-    "src/dc2/report",
-    "src/dc2/cli",
-    "docs/choices.md",
-    "docs/cli.md",
-    "docs/design.md",
-    "docs/kernel-learning.md",
-    "docs/report.md",
-    "tests/cli",
-    "tests/compress",
-    "tests/core",
-    "tests/engines",
-    "tests/fuzz",
-    "tests/graph",
-    "tests/house",
-    "tests/io",
-    "tests/learn",
-    "tests/paper",
-    "tests/report",
-    "tests/support",
-    "tests/trees",
-)
+STILL_TO_EDIT = ("src/dc2/graph", "tests/graph")
 """Folders and files that are not checked yet; remove what has been edited."""
 
 WRITTEN_BY_COMMANDS = ("docs/measured", "docs/reference", "docs/gallery", "docs/tutorials", "docs/paper")

@@ -166,7 +166,7 @@ def test_recluster_does_not_touch_the_parameters(fitted):
 
 
 def test_recluster_keeps_what_was_asked_for_last(fitted, moons):
-    """It is the last wish that counts, not the parameter."""
+    """The last request counts, not the parameter."""
     fitted.recluster(n_clusters=5).recluster(bandwidth=0.08)
     fresh = RPFCluster(5, **at_bandwidth(0.08)).fit(moons)
     np.testing.assert_array_equal(fitted.labels_, fresh.labels_)

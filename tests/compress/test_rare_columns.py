@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
 
 
 def runs(values: Any) -> Any:
-    """Every value once more, as runs of length 1."""
+    """Every value again, as runs of length 1."""
     return pa.RunEndEncodedArray.from_arrays(np.arange(1, len(values) + 1, dtype=np.int32), values)
 
 

@@ -31,7 +31,7 @@ def rows():
 def cluster(n_workers=3, allowed_failures=3, **options):
     settings = {
         "distributed.scheduler.allowed-failures": allowed_failures,
-        # A busy machine may take long to start a worker anew, and Dask would give it up.
+        # A busy machine may take long to start a worker again, and Dask would give it up.
         "distributed.deploy.lost-worker-timeout": "300s",
     }
     options = {
@@ -71,7 +71,7 @@ class Murderer:
 def test_a_worker_killed_in_every_pass_changes_no_label(tmp_path):
     X = rows()
     whole = clusterer().fit(X).labels_
-    # Each pass makes the chunk once more after its worker died: attempts 0 and 1 to divide, 2 and 3 to compress ...
+    # Each pass makes the chunk again after its worker died: attempts 0 and 1 to divide, 2 and 3 to compress ...
     murderer = Murderer(tmp_path, victims=(0, 2, 4))
     with cluster():
         data = da.from_array(X, chunks=(2_000, 5)).map_blocks(murderer, dtype=X.dtype)

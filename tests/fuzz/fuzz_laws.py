@@ -109,7 +109,7 @@ def take_layer(trial: Trial, loaded: Any, layer: int) -> None:
 
 
 def repeats(trial: Trial) -> None:
-    """Repeated rows give the same as weights, unless chance goes by row: K-means, members, rows dealt by number.
+    """Repeated rows give the same as weights, unless chance depends on the row: K-means, members, rows dealt by number.
 
     Rows of weight 0 count when there must be enough rows for a number of clusters; without them there may be too few.
     """
@@ -124,7 +124,7 @@ def repeats(trial: Trial) -> None:
 
 
 def number_of_clusters(trial: Trial) -> None:
-    """As asked for, except with few trees: points that share all leaves cannot be told apart, which gives a warning.
+    """As asked for, except with few trees: points that share all leaves cannot be distinguished, which gives a warning.
 
     Members that are equal rows may be in two clusters.
     """

@@ -1,4 +1,4 @@
-"""The package as a user meets it: which core runs, what is said about it, and how it installs without a compiler."""
+"""The package as a user meets it: which core runs, what it reports, and how it installs without a compiler."""
 
 import os
 import re

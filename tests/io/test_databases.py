@@ -73,7 +73,7 @@ def test_a_query_of_postgresql_is_read_once_and_gives_the_labels_of_the_table(tm
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    """Files that lie in no folder but in fsspec's memory, as those of a bucket lie elsewhere."""
+    """Files in fsspec's memory instead of a folder, like those of a bucket."""
     fsspec = pytest.importorskip("fsspec")
     filesystem = fsspec.filesystem("memory")
     for number in range(2):

@@ -1,4 +1,4 @@
-"""Laws of text files in other encodings than UTF-8: read where it is said, refused with the line where it is not."""
+"""Laws of text files in other encodings than UTF-8: read if the option names it, else refused with the line."""
 
 import gzip
 import json

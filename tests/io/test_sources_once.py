@@ -99,7 +99,7 @@ def test_a_query_that_fails_is_an_error_with_its_reason():
 
 
 class TestDatasets:
-    """A pyarrow.dataset is scanned anew at each pass."""
+    """A pyarrow.dataset is scanned again at each pass."""
 
     @pytest.fixture
     def folder(self, tmp_path):

@@ -206,4 +206,4 @@ def test_any_two_of_twenty_colours_differ_for_every_kind_of_sight(colours, sight
     seen = oklab(np.clip(linear @ np.asarray(SIGHTS[sight]).T, 0.0, 1.0))
     apart = np.linalg.norm(seen[:, None] - seen, axis=-1)[np.triu_indices(len(colours), 1)]
     assert len(colours) == 20
-    assert apart.min() > 0.045  # 0.02 is what a careful eye can just tell apart
+    assert apart.min() > 0.045  # 0.02 is what a careful eye can just distinguish

@@ -96,7 +96,7 @@ def _work(run: Case, memory_bytes: int, given: argparse.Namespace) -> None:
         signal.alarm(HANG_SECONDS)
         try:
             accepted = run(case, random.Random(f"{given.seed} {case}"))
-        except Exception as error:  # whatever it is, it is told
+        except Exception as error:  # whatever it is, it is reported
             _tell(failure=f"{type(error).__name__}: {error}"[:500])
         else:
             _tell(accepted=int(accepted))

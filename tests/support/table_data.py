@@ -1,4 +1,4 @@
-"""Tables as people have them: customers in groups, in numbers, words, dates and blanks."""
+"""Tables as people have them: customers in groups, in numbers, text, dates and missing values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, in words users know."""
+"""Arguments and options that several commands share."""
 
 import re
 from collections.abc import Sequence

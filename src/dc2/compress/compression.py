@@ -253,12 +253,12 @@ def add_up(
     n_rows: int,
     edge_rows: EdgeRows | None = None,
 ) -> tuple[Sums, NDArray[np.int32] | None, NearRows | None]:
-    """Route every row and add it up; keep the signature of each if the rows lie in memory.
+    """Route every row and add it up; keep the signature of each if the rows are in memory.
 
     Returns the sums, the signatures of rows, and the nearest signatures of the rows that make edges.
     """
     ids = np.empty(n_rows, np.int32) if source.in_memory else None
-    ids_on_card: list[Any] = []  # at most one: rows on a card are a single block
+    ids_on_card: list[Any] = []  # at most one: rows on a GPU are a single block
     shape = router.centres.shape
     shared = SharedSums(*shape)
     nothing = Sums.zeros(0, shape[1])
@@ -460,7 +460,7 @@ def compress_automatically(
     return compress
 
 
-FARTHEST = 1e300  # squared; a row whose squares overflow is tied to all of them equally instead of to none
+FARTHEST = 1e300  # squared; a row whose squares overflow gets equal weights instead of none
 
 
 def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:
@@ -489,7 +489,7 @@ def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows
 
 
 def edge_weights(squared: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the weights of each row's ties to its nearest signatures: exp(-d^2 / mean d^2).
+    """Return the weights of each row's edges to its nearest signatures: exp(-d^2 / mean d^2).
 
     The mean is over the row's own ties, so dense and sparse regions count equally.
 

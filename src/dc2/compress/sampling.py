@@ -36,7 +36,7 @@ class Sample:
     total_weight : float
         Their weight.
     on_device : DeviceRows or None
-        The same rows on a graphics card, where the engine has one.
+        The same rows on a GPU, where the engine has one.
     """
 
     rows: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Sample:
     on_device: Any = None
 
     def sent_to(self, engine: Engine) -> Sample:
-        """Return the sample with its rows on the card of an engine that has one."""
+        """Return the sample with its rows on the GPU of an engine that has one."""
         send = getattr(engine, "on_device", None)
         return self if send is None else replace(self, on_device=send(self.X))
 
@@ -157,7 +157,7 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
 
 
 def _everything(source: Source) -> Sample:
-    """Take all rows that lie in memory, without a copy unless some have weight 0."""
+    """Take all rows that are in memory, without a copy unless some have weight 0."""
     block = next(source.blocks(NO_LIMIT))
     if not np.isfinite(block.X).all():
         raise_unusable(block.X, source.feature_names, 0)

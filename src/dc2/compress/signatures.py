@@ -147,7 +147,7 @@ def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64
         raise_too_large(float(reach.max()))
     budget = _budget(total_weight)
     coarse = np.frexp(np.append(reach, square))[1] + HEADROOM - budget
-    coarse = np.append(coarse, 0)  # the grid of weights: whole numbers lie on it
+    coarse = np.append(coarse, 0)  # the grid of weights: whole numbers are on it
     return _magic(coarse, budget)
 
 

@@ -93,7 +93,7 @@ class _Buffer:
     def send(self, X: NDArray[Any], copiers: ThreadPoolExecutor, n_threads: int) -> Any:
         """Start rows on their way to the GPU, and return where they will be there.
 
-        They are copied to where the GPU can fetch them, unless they lie in such memory already. The caller holds `X`
+        They are copied to where the GPU can fetch them, unless they are in such memory already. The caller holds `X`
         until the GPU has worked on it.
         """
         device = self._device
@@ -225,7 +225,7 @@ class CudaEngine:
 
     Notes
     -----
-    The function gets blocks whose rows lie on the GPU (`dc2.core.gpu.DeviceRows`). A sample of rows that lie on the
+    The function gets blocks whose rows are on the GPU (`dc2.core.gpu.DeviceRows`). A sample of rows that are on the
     host is taken there: sending all of them to take a few would be slower.
     """
 

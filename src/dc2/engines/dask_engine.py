@@ -1,4 +1,4 @@
-"""The engine for Dask: the function goes to the chunks, small results come back."""
+"""The engine for Dask: the function goes to the chunks, small results return."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class Pass:
         return self._call(f"dc2-alone-{uuid.uuid4().hex}", Batch([chunk]), {})
 
     def _call(self, key: Any, batch: Batch, who_has: dict[Any, Any]) -> Any:
-        """Return the call for a batch, tied to the workers that hold its data as long as they live."""
+        """Return the call for a batch, bound to the workers that hold its data as long as they live."""
         work = dask.delayed(run_batch, pure=False)
         if not batch.left_to_dask:
             return work(self._job, batch, dask_key_name=key)

@@ -75,7 +75,7 @@ def workers_died(deadly: int | None, stage: str) -> SourceError:
 
 
 SECONDS_FOR_A_WORKER = 60
-"""How long a dead worker may take to come back before we give up."""
+"""How long a dead worker may take to restart before we give up."""
 SECONDS_BETWEEN_LOOKS = 5
 MOST_SUSPECTS = 32
 """Batches that are tried. The deadly one was there at every death, so it is among the first; this bounds the time."""

@@ -82,7 +82,7 @@ class Chunk:
 class Batch:
     """Consecutive chunks that one task works on, one after the other; or one chunk that Dask computes.
 
-    Dask looks into dataclasses for things to compute, so this is none: its graphs are for the task itself.
+    Not a dataclass: Dask would search it for things to compute, and its graphs are for the task itself.
     """
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:

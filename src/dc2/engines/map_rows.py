@@ -44,7 +44,7 @@ class RunOptions:
     verbose : int or callable
         0 is silent, 1 shows the stages, a callable receives the progress.
     device : "cuda" or None
-        Where rows that lie on the host are worked on: "cuda" sends them through a graphics card.
+        Where rows in host memory are processed: "cuda" sends them through a GPU.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def mapped_rows(
     Returns
     -------
     ndarray, sparse matrix, iterator over them, or dask.array.Array
-        An array if the rows lie in memory, else blocks as they are read. Rows that are computed elsewhere are
+        An array if the rows are in memory, else blocks as they are read. Rows that are computed elsewhere are
         answered there, when asked: then a lazy array with the chunks of the data.
     """
     if width:

@@ -30,7 +30,7 @@ class ThreadEngine:
         Number of threads. None and -1 take every core this process may use, -2 all but one, and so on. With 1
         nothing is threaded.
     block_bytes : int, default=16 MiB
-        Budget for one block of rows, in bytes. Rows that lie in memory are cut finer, so that every core gets
+        Budget for one block of rows, in bytes. Rows in memory are cut finer, so that every core gets
         work; the cuts never depend on `n_jobs`.
     progress : callable, optional
         Called in the calling thread as ``progress(stage, rows_done, rows_total)``: at the start, after each

@@ -49,7 +49,7 @@ def as_source(
         Weights of the rows, or the name of the column that holds them.
     extra : sequence of str, default=()
         Columns that travel with the blocks as they are, such as ids to be written beside labels. In CSV files they
-        are read as text, to the letter.
+        are read as text, unchanged.
     csv : CsvOptions, optional
         How to read CSV and TSV files with another separator or without a line of names.
 

@@ -24,7 +24,7 @@ def new_axes(ax: Any, who: str) -> Any:
 
 
 # Chosen so that any two stay apart (OKLab) for normal sight and for the three kinds of colour blindness, and that
-# the first few lie far from each other. One set for a white page, one for a dark page.
+# the first few are far from each other. One set for a white page, one for a dark page.
 LIGHT_COLOURS = (
     "#1769aa", "#e8920c", "#0f9d8a", "#a3284f", "#6cc0f5", "#5b3a9e", "#8a6d1a", "#9870fc", "#6c2a01", "#a4c9a2",
     "#ee5866", "#502c5d", "#d568cb", "#28616d", "#735cdb", "#dd8fc0", "#9196fc", "#11869e", "#ebb16b", "#8b8b03",

@@ -107,7 +107,7 @@ def neighbours_layout(clusters: ClusterStatistics, distances: NDArray[np.float64
 
 
 def _unit(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return points about their middle, scaled to lie within 1 of it so that squares are safe, and the scale."""
+    """Return points about their middle, scaled to within 1 of it so that squares are safe, and the scale."""
     low, high = points.min(axis=0), points.max(axis=0)
     centred = points - (low / 2 + high / 2)
     largest = float(np.abs(centred).max()) or 1.0
@@ -137,7 +137,7 @@ def placed_rows(
 ) -> NDArray[np.float64]:
     """Return a place in the plane for each row, of shape (n_rows, 2).
 
-    Two columns are their own map. Otherwise a row lies among its nearest signatures, those of the nearest one's cluster
+    Two columns are their own map. Otherwise a row is drawn among its nearest signatures, those of the nearest one's cluster
     only, nearer ones counting more: exp(-d^2 / mean d^2). Where the nearest one is noise it lies there: other noise may
     be anywhere.
 
