@@ -9,6 +9,7 @@ import numpy as np
 
 from dc2.cli.error_messages import CommandError
 from dc2.cli.summary import ClusterSizes
+from dc2.cluster.base import SignatureClusterer
 from dc2.errors import InputError
 from dc2.io.csv_files import CsvOptions
 from dc2.io.formats import DataFile
@@ -65,7 +66,7 @@ def _columns(file: DataFile) -> tuple[dict[str, str], int | None]:
     return {field.name: str(field.type) for field in schema}, rows
 
 
-def cluster_weights(model: Any) -> ClusterSizes:
+def cluster_weights(model: SignatureClusterer) -> ClusterSizes:
     """Return the rows (or their weight) of each cluster and of none, from the signatures."""
     labels, weights = model.signature_labels_, model.signatures_.weights
     noise = getattr(model, "noise_weights_", None)
@@ -76,7 +77,7 @@ def cluster_weights(model: Any) -> ClusterSizes:
     return ClusterSizes(sizes.tolist(), float(noise.sum()))
 
 
-def choice_facts(model: Any, statistics: ClusterStatistics) -> dict[str, str]:
+def choice_facts(model: SignatureClusterer, statistics: ClusterStatistics) -> dict[str, str]:
     """Return the evidence for the number of clusters, and what else was chosen."""
     facts = {}
     if statistics.verdict is not None:

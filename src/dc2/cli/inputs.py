@@ -16,6 +16,7 @@ import typer
 from dc2.cli.error_messages import CommandError
 from dc2.cli.options import EngineName, split_names
 from dc2.cli.summary import format_size
+from dc2.cluster.base import SignatureClusterer
 from dc2.io.csv_files import CsvOptions
 from dc2.io.paths import find_files
 from dc2.io.resolve import TableSource, as_source, as_table
@@ -185,7 +186,7 @@ class Rows:
             texts=list(as_written),
         )
 
-    def for_model(self, model: Any) -> Source:
+    def for_model(self, model: SignatureClusterer) -> Source:
         """Return the columns a model was fitted on, and the ids; as they are where it prepares them."""
         names, preparer = getattr(model, "feature_names_in_", None), getattr(model, "preparer_", None)
         if preparer is None:

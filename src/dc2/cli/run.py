@@ -22,6 +22,7 @@ from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, senten
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
 from dc2.cli.options import Metric, SimilarityName, scale_of_numbers, taken_as
 from dc2.cli.summary import ClusterSizes, stage_bars
+from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.dc2_clustering import DC2Clustering
 from dc2.compress.compressor import Compressor
 from dc2.engines.engine import Progress
@@ -118,7 +119,9 @@ def check_names(model: Path | None, source: Source) -> None:
         )
 
 
-def write_and_count(model: Any, source: Source, path: Path, column: str, *, overwrite: bool) -> ClusterSizes:
+def write_and_count(
+    model: SignatureClusterer, source: Source, path: Path, column: str, *, overwrite: bool
+) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
     counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
 
@@ -131,7 +134,7 @@ def write_and_count(model: Any, source: Source, path: Path, column: str, *, over
     return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
 
 
-def rescue(problem: str, model: Any, saved: Path | None, labels: Path, wanted: ClusterOptions) -> str:
+def rescue(problem: str, model: SignatureClusterer, saved: Path | None, labels: Path, wanted: ClusterOptions) -> str:
     """Return a message that says how to write the labels from the model, which is saved if it was not."""
     saved = saved or _saved_in_private(model, labels)
     if saved is None:
@@ -156,7 +159,7 @@ def rescue(problem: str, model: Any, saved: Path | None, labels: Path, wanted: C
     return f"{problem} The fit is kept: the model is {str(saved)!r}. Write the labels with: {again}"
 
 
-def _saved_in_private(model: Any, labels: Path) -> Path | None:
+def _saved_in_private(model: SignatureClusterer, labels: Path) -> Path | None:
     """Save a model that the user did not ask for in a new folder that only the user can open."""
     for place in (Path(tempfile.gettempdir()), labels.parent):
         try:

@@ -157,7 +157,7 @@ def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[n
     if isinstance(similarity, GraphSimilarity) and compression.near is None:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
         return nearest
-    ids: NDArray[np.int32] = replace(compression.router, scaling=None).assign(sample.X, rows=sample.rows)
+    ids: NDArray[np.int32] = replace(compression.tree_router, scaling=None).assign(sample.X, rows=sample.rows)
     return ids
 
 
@@ -352,8 +352,10 @@ def _nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int
         return replace(nodes, near=compression.near)
     few = recipe.edges_per_row(nodes.points, nodes.rows_per_node)
     if sample is None:
-        return replace(nodes, near=NearRows(nearest_points(compression.router, few, n_threads), signatures.weights))
-    return replace(nodes, near=near_rows(near(compression.router, n_threads), sample, few, n_threads))
+        return replace(
+            nodes, near=NearRows(nearest_points(compression.tree_router, few, n_threads), signatures.weights)
+        )
+    return replace(nodes, near=near_rows(near(compression.tree_router, n_threads), sample, few, n_threads))
 
 
 def _spawned(seeds: SeedSequence) -> list[SeedSequence]:

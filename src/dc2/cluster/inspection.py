@@ -15,8 +15,9 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.record import ClusterRecord, RowRouter
+from dc2.cluster.record import ClusterRecord
 from dc2.compress.compression import edge_weights
+from dc2.compress.routing import RowRouter
 from dc2.compress.sampling import take_sample
 from dc2.compress.signatures import Signatures
 from dc2.engines.map_rows import RunOptions, engine_for

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dc2.compress.compression import Compression, near
 from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, with_noise
+from dc2.compress.routing import Router
 from dc2.compress.sampling import Sample
 from dc2.engines.engine import Engine
 from dc2.engines.threads import ThreadEngine
@@ -151,7 +152,7 @@ def outliers_of(
     Rows that are not in memory are read again only if the sample cannot decide.
     """
     signatures = compression.signatures
-    scores_of = outlier_scores_of(near(compression.router, n_threads), signatures.weights, signatures.spread)
+    scores_of = outlier_scores_of(near(compression.tree_router, n_threads), signatures.weights, signatures.spread)
     known = (scores_of.typical, plan.min_cluster_share)
     if not plan.share:
         return Outliers(*known), None
@@ -251,7 +252,7 @@ class _TallyBlock:
     """Scores the rows of a block, counts them in cells, and keeps those above `low` and up to `high`."""
 
     scores_of: OutlierScores
-    router: Any
+    router: Router
     names: tuple[str, ...] | None
     edges: NDArray[np.float64]
     low: float
@@ -284,7 +285,7 @@ def _rows_near_threshold(
     edges = np.unique(scores[np.linspace(0, len(scores) - 1, CELLS).astype(np.intp)])
     bracket = _bracket(scores, shares, float(plan.share))
     for is_last in (False, True):
-        tally_block = _TallyBlock(scores_of, compression.router, source.feature_names, edges, *bracket)
+        tally_block = _TallyBlock(scores_of, compression.tree_router, source.feature_names, edges, *bracket)
         tally = _added(list(engine.map(tally_block, source, stage="populate", merge=_added)))
         total, above, inside = (float(part.sum()) for part in (tally.cells, tally.above, tally.weights))
         if is_last or above <= plan.most(total) < above + inside:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dc2.cluster.noise import Outliers
 from dc2.compress.compression import near
-from dc2.compress.places import Sphere
 from dc2.compress.populate import entries_of, with_noise
-from dc2.compress.routing import Router
-from dc2.compress.scaling import Scaling
+from dc2.compress.routing import Router, RowRouter
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputError, ParameterError
 from dc2.graph.conquest import Conquest
@@ -23,27 +21,6 @@ from dc2.io.columns import Columns
 from dc2.io.model_file import saved_record
 from dc2.random import is_seed_state
 from dc2.tables.preparer import TablePreparer
-
-
-class RowRouter(Protocol):
-    """Sends each row to a signature."""
-
-    @property
-    def centres(self) -> NDArray[Any]:
-        """Where the signatures are."""
-
-    @property
-    def scaling(self) -> Scaling | Sphere | None:
-        """What is applied to rows first."""
-
-    def describe(self) -> str:
-        """Return what divides the rows, for reports."""
-
-    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
-        """Return the number of each row's signature."""
-
-    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        """Return the nearest signatures of each row and their squared distances, nearest first."""
 
 
 @saved_record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -17,7 +17,7 @@ from dc2.compress.neighbor_lists import signature_router, with_moved_centres, wi
 from dc2.compress.places import Sphere
 from dc2.compress.populate import Lookup
 from dc2.compress.repeated_rows import count_repeated_rows
-from dc2.compress.routing import Router
+from dc2.compress.routing import Router, RowRouter
 from dc2.compress.sampling import DistinctRows, Sample, distinct_rows, has_distinct_rows, take_sample
 from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import SharedSums, Signatures, Sums, bytes_of_sums, grids
@@ -75,12 +75,17 @@ class Compression:
         The nearest signatures of the rows that make edges, if those of the sample are too few. Not saved with models.
     """
 
-    router: Any
+    router: RowRouter
     signatures: Signatures
     n_rows: int
     ids: NDArray[np.int32] | None = None
     sample: Sample | None = None
     near: NearRows | None = None
+
+    @property
+    def tree_router(self) -> Router:
+        """The router where it has trees; KASP has none."""
+        return cast(Router, self.router)
 
     def check(self) -> None:
         """Raise if rows could be sent to signatures that do not exist; called when read from a model file."""

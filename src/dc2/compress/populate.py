@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.compress.routing import Router, RowRouter
 from dc2.engines.map_rows import RunOptions, mapped_rows
 from dc2.io.source import Block, Source
 
@@ -26,7 +27,7 @@ class Lookup:
         Names of the columns, for errors.
     """
 
-    router: Any
+    router: RowRouter
     table: NDArray[Any] | None
     names: tuple[str, ...] | None
 
@@ -65,7 +66,7 @@ def on_host(array: Any) -> NDArray[Any]:
     return host_array(array)
 
 
-def populated(source: Source, router: Any, table: NDArray[Any] | None, options: RunOptions) -> Any:
+def populated(source: Source, router: RowRouter, table: NDArray[Any] | None, options: RunOptions) -> Any:
     """Return the table's entry for the signature of every row, or the signature's number; see `mapped_rows`."""
     lookup = Lookup(router, table, source.feature_names)
     return mapped_rows(source, lookup, lambda: np.empty(0, np.int32) if table is None else table[:0], options)
@@ -101,7 +102,7 @@ class OutlierScores:
         The distance of a typical row to its neighbourhood.
     """
 
-    router: Any
+    router: Router
     weights: NDArray[np.float64]
     spread: NDArray[np.float64]
     typical: float
@@ -135,7 +136,7 @@ class NegativeScores:
 
 
 def outlier_scores_of(
-    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
+    router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
 ) -> OutlierScores:
     """Return a scorer of rows; the typical distance is measured at the signatures unless given.
 
@@ -153,7 +154,7 @@ def outlier_scores_of(
 
 
 def _squared_distances(
-    router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
+    router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
 ) -> NDArray[np.float64]:
     """Return the mean squared distance of each row to the rows of its neighbourhood."""
     ids, to_centres = router.nearest_few(X, NEAREST)
@@ -169,7 +170,7 @@ def _squared_distances(
     return mean
 
 
-def _typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
+def _typical_distance(router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
     """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
     at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
     # The spread is the mean squared distance of a row to its signature.

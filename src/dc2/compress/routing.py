@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,27 @@ from dc2.io.model_file import saved_record
 from dc2.trees.tree import RPTree, raise_unusable
 
 MOST_BEAM = 256  # candidates of a row's search; few rows would gain from more
+
+
+class RowRouter(Protocol):
+    """Sends each row to a signature."""
+
+    @property
+    def centres(self) -> NDArray[Any]:
+        """Where the signatures are."""
+
+    @property
+    def scaling(self) -> Scaling | Sphere | None:
+        """What is applied to rows first."""
+
+    def describe(self) -> str:
+        """Return what divides the rows, for reports."""
+
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
+        """Return the number of each row's signature."""
+
+    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return the nearest signatures of each row and their squared distances, nearest first."""
 
 
 @saved_record

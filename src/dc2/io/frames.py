@@ -99,8 +99,8 @@ class FrameLayout:
     where : str, default="X"
         What the schema belongs to, for messages.
     mixed : bool, default=False
-        Whether features may be of any type and have missing values. Blocks then hold frames, which `dc2.TablePreparer` turns
-        into numbers.
+        Whether features may be of any type and have missing values. Blocks then hold frames, which `dc2.TablePreparer`
+        turns into numbers.
     first_rows : callable, optional
         As for `dc2.io.frame_columns.with_widths`: they show how long lists of numbers are.
     """

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dc2.io.outputs import check_target
-from dc2.report.cluster_statistics import ClusterStatistics
+from dc2.report.cluster_statistics import ClusterStatistics, FittedClusterer
 from dc2.report.displays import N_COLOURS, SHAPES
 from dc2.report.drawings import map_section, similarity_section
 from dc2.report.page import count, environment, number, page, percent, render, write_page
@@ -63,7 +63,7 @@ class InlineReport:
 
 
 def write_report(
-    model: Any,
+    model: FittedClusterer,
     path: str | os.PathLike[str],
     *,
     source_description: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.compress.places import Sphere
+from dc2.compress.routing import RowRouter
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputTypeError
-from dc2.graph.nodes import Description
+from dc2.graph.nodes import Description, Similarity
 from dc2.report.layout import Layout, default_layouts, layout_named
 from dc2.report.profiles import (
     Profile,
@@ -26,6 +27,31 @@ from dc2.report.profiles import (
     summary_records,
     weighted_silhouette,
 )
+
+
+class FittedClusterer(Protocol):
+    """What statistics need of a fitted clusterer; attributes that only some clusterers have are looked up by name."""
+
+    random_state: Any
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
+    def n_clusters_(self) -> int: ...  # noqa: D102
+    @property
+    def n_rows_in_(self) -> int: ...  # noqa: D102
+    @property
+    def router_(self) -> RowRouter: ...  # noqa: D102
+    @property
+    def signature_labels_(self) -> NDArray[np.int32]: ...  # noqa: D102
+    @property
+    def signatures_(self) -> Signatures: ...  # noqa: D102
+    @property
+    def similarity_(self) -> Similarity: ...  # noqa: D102
+    @property
+    def stability_(self) -> NDArray[np.float64]: ...  # noqa: D102
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...  # noqa: D102
+    def representative_rows(self) -> NDArray[np.float64]: ...  # noqa: D102
 
 
 def variance_kept(signatures: Signatures) -> float:
@@ -48,7 +74,7 @@ def variance_kept(signatures: Signatures) -> float:
     return between / (between + lost) if between + lost > 0 else 1.0
 
 
-def verdict_text(model: Any) -> str | None:
+def verdict_text(model: FittedClusterer) -> str | None:
     """Return the evidence for the number of clusters of a fitted model; None if the user gave the number."""
     found = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ != 1 else ''}"
     verdict = getattr(model, "verdict_", None)
@@ -137,7 +163,7 @@ class ClusterStatistics:
     n_clusters : int
     noise : float or None
         Rows that are in no cluster; None if no noise was asked for.
-    model : DC2Clustering, RPFCluster, RASP or KASP
+    fitted : DC2Clustering, RPFCluster, RASP or KASP, optional
         The fitted clusterer; statistics that need only signatures work without one.
     sphere : Sphere or None
         How places became points, if rows are places: then points are in kilometres and values in degrees.
@@ -160,11 +186,11 @@ class ClusterStatistics:
     names: tuple[str, ...]
     n_clusters: int
     noise: float | None = None
-    model: Any = None
+    fitted: FittedClusterer | None = None
     sphere: Sphere | None = None
 
     @classmethod
-    def of(cls, model: Any) -> ClusterStatistics:
+    def of(cls, model: FittedClusterer) -> ClusterStatistics:
         """Return the statistics of a model, or raise if it is not a fitted clusterer of this package."""
         if not hasattr(type(model), "stability_"):
             raise InputTypeError(
@@ -196,9 +222,15 @@ class ClusterStatistics:
             names=names,
             n_clusters=n_clusters,
             noise=None if noise is None else float(noise.sum()),
-            model=model,
+            fitted=model,
             sphere=sphere,
         )
+
+    @property
+    def model(self) -> FittedClusterer:
+        """The fitted clusterer."""
+        assert self.fitted is not None, "these statistics were made without a model"
+        return self.fitted
 
     # --- signatures and their clusters ---------------------------------------------------------------------------
 
@@ -244,8 +276,8 @@ class ClusterStatistics:
     @cached_property
     def other_partitions(self) -> list[ClusterStatistics]:
         """The same signatures in fewer and more clusters, the model's own number among them; fewest first."""
-        found: dict[int, NDArray[np.int32]] = dict(getattr(self.model, "partitions_", {}))
-        found |= {int(layer.max()) + 1: layer for layer in getattr(self.model, "layers_", [])}
+        found: dict[int, NDArray[np.int32]] = dict(getattr(self.fitted, "partitions_", {}))
+        found |= {int(layer.max()) + 1: layer for layer in getattr(self.fitted, "layers_", [])}
         own = self.n_clusters
         others = [k for k in found if 1 < k <= MOST_CLUSTERS and k != own]
         nearest_first = sorted(others, key=lambda k: (abs(np.log(k / own)), k))[: MOST_VIEWS - 1]
@@ -258,7 +290,7 @@ class ClusterStatistics:
     @property
     def layers(self) -> list[int]:
         """The layers of the model that have as many clusters."""
-        layers = getattr(self.model, "layers_", [])
+        layers = getattr(self.fitted, "layers_", [])
         return [i for i, layer in enumerate(layers) if int(layer.max()) + 1 == self.n_clusters]
 
     # --- sizes -----------------------------------------------------------------------------------------------------
@@ -300,7 +332,7 @@ class ClusterStatistics:
     @property
     def n_rows(self) -> float:
         """Rows that were clustered; for signatures that were compressed elsewhere, the rows they represent."""
-        compressed_here = hasattr(self.model, "stage_seconds_")
+        compressed_here = hasattr(self.fitted, "stage_seconds_")
         return float(self.model.n_rows_in_) if compressed_here else float(self.weights.sum())
 
     @property
@@ -373,7 +405,7 @@ class ClusterStatistics:
     @cached_property
     def kernel_silhouette(self) -> Silhouette | None:
         """The silhouette in the spectral embedding; None if there is no embedding."""
-        embedding = getattr(self.model, "embedding_", None)
+        embedding = getattr(self.fitted, "embedding_", None)
         if embedding is None:
             return None
         compared = self.compared_signatures

@@ -137,9 +137,9 @@ def placed_rows(
 ) -> NDArray[np.float64]:
     """Return a place in the plane for each row, of shape (n_rows, 2).
 
-    Two columns are their own map. Otherwise a row is drawn among its nearest signatures, those of the nearest one's cluster
-    only, nearer ones counting more: exp(-d^2 / mean d^2). Where the nearest one is noise it lies there: other noise may
-    be anywhere.
+    Two columns are their own map. Otherwise a row is drawn among its nearest signatures, those of the nearest one's
+    cluster only, nearer ones counting more: exp(-d^2 / mean d^2). If the nearest one is noise the row is drawn there:
+    other noise may be anywhere.
 
     Parameters
     ----------

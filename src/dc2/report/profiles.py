@@ -425,7 +425,7 @@ def _typical(statistics: ClusterStatistics, k: int) -> str:
     """Return a row of the cluster, in the columns that tell it from others."""
     row, profile = statistics.model.representative_rows()[k], statistics.profile
     columns = [column for _, column in profile.words(k, MOST_WORDS)] or range(min(MOST_WORDS, len(row)))
-    preparer = getattr(statistics.model, "preparer_", None)
+    preparer = getattr(statistics.fitted, "preparer_", None)
     levels = {} if preparer is None else preparer.level_columns
     digits = 4 if statistics.sphere is None else 6  # of degrees: within about 100 m
     shown = [_value_text(profile.names, row, column, levels, digits) for column in columns]

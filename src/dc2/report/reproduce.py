@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from dc2 import core
 from dc2.parameters import is_plain
-from dc2.report.cluster_statistics import ClusterStatistics
+from dc2.report.cluster_statistics import ClusterStatistics, FittedClusterer
 from dc2.report.page import Section
 from dc2.spectral.rpf import RPF
 from dc2.versions import __version__, package_versions
@@ -50,7 +50,7 @@ def settings_section(statistics: ClusterStatistics) -> Section:
     return Section("Do it again", lead, "settings.html", content)
 
 
-def python_snippet(model: Any) -> str:
+def python_snippet(model: FittedClusterer) -> str:
     """Return the code that makes this model: what differs from the defaults.
 
     Examples
@@ -72,7 +72,7 @@ def _import_of(recipe: Any) -> str:
     return f"from {room} import {type(recipe).__name__}"
 
 
-def command_line(model: Any) -> str | None:
+def command_line(model: FittedClusterer) -> str | None:
     """Return the command that makes this model, or None where the command line lacks an option for it.
 
     Options are written out, so that the command does not depend on what its defaults are.
@@ -111,20 +111,21 @@ def command_line(model: Any) -> str | None:
     return shlex.join([*words, *kernel, "-o", "labels.parquet"])
 
 
-def _kernel_options(model: Any) -> list[str] | None:
+def _kernel_options(model: FittedClusterer) -> list[str] | None:
     """Return the options for a similarity, or None where the command line has none for it."""
-    similarity = RPF() if model.similarity == "rpf" else model.similarity
+    params = model.get_params(deep=False)
+    similarity = RPF() if params["similarity"] == "rpf" else params["similarity"]
     if similarity == "graph":
         return []
     has_options = (
         type(similarity) is RPF and set(_changed(similarity)) <= {"bandwidth"} and np.ndim(similarity.bandwidth) == 0
     )
-    if not has_options or model.n_signatures == "auto":  # which means another number there
+    if not has_options or params["n_signatures"] == "auto":  # which means another number there
         return None
     return ["--similarity", "rpf", "--bandwidth", str(similarity.bandwidth)]
 
 
-def _changed(model: Any) -> dict[str, Any]:
+def _changed(model: FittedClusterer) -> dict[str, Any]:
     defaults = _defaults(model)
     return {
         key: value
@@ -135,7 +136,7 @@ def _changed(model: Any) -> dict[str, Any]:
     }
 
 
-def _defaults(model: Any) -> dict[str, Any]:
+def _defaults(model: FittedClusterer) -> dict[str, Any]:
     parameters = inspect.signature(type(model)).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 

@@ -93,7 +93,7 @@ def _quality_lead(straight: Silhouette | None, kernel: Silhouette | None) -> str
 
 def resolutions_section(statistics: ClusterStatistics) -> Section | None:
     """Return the sweep over resolutions, if communities made the clusters."""
-    path: Any = getattr(statistics.model, "resolution_path_", None)
+    path, verdict = (getattr(statistics.model, name, None) for name in ("resolution_path_", "verdict_"))
     if path is None:
         return None
     k = statistics.n_clusters
@@ -107,7 +107,7 @@ def resolutions_section(statistics: ClusterStatistics) -> Section | None:
         y_log=True,
         marks=[Mark(float(resolution), f"taken: {k}") for resolution in taken[:1]],
     )
-    content = {"chart": drawn, "numbers": _evaluated_numbers(path), "evidence": _evidence(statistics.model.verdict_)}
+    content = {"chart": drawn, "numbers": _evaluated_numbers(path), "evidence": _evidence(verdict)}
     return Section("How many clusters", statistics.verdict or "", "resolutions.html", content)
 
 
@@ -182,7 +182,8 @@ RUNNERS_UP = 2
 def choices_section(statistics: ClusterStatistics) -> Section | None:
     """Return the scores of what was tried, if the model chose anything."""
     model = statistics.model
-    numbers, bandwidths = getattr(model, "n_clusters_path_", None), getattr(model, "bandwidth_path_", None)
+    names = ("n_clusters_path_", "bandwidth_path_", "bandwidth_")
+    numbers, bandwidths, taken = (getattr(model, name, None) for name in names)
     if bandwidths is None and numbers is None:
         return None
     content: dict[str, Any] = {"numbers": None, "bandwidth_chart": None}
@@ -191,7 +192,7 @@ def choices_section(statistics: ClusterStatistics) -> Section | None:
         content["numbers"] = _taken_number(k, numbers)
         content["numbers_chart"] = _curve(numbers, "n_clusters", "number of clusters", k, whole_x=True)
     if bandwidths is not None:
-        content["bandwidth_chart"] = _curve(bandwidths, "bandwidth", "bandwidth", model.bandwidth_, x_log=True)
+        content["bandwidth_chart"] = _curve(bandwidths, "bandwidth", "bandwidth", taken, x_log=True)
     lead = "dc2 tried several values. The score says how clearly the clusters are separated with each."
     return Section("What was tried", lead, "choices.html", content)
 
