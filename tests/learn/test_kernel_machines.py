@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor, Ridge
+from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -318,3 +319,34 @@ def test_rows_are_drawn_in_proportion_to_their_weight(takes_weights: bool) -> No
     share = drawn / drawn.sum()
     heavy, light = share[4::2].sum(), share[5::2].sum()
     assert heavy / light == pytest.approx(weights[4::2].sum() / weights[5::2].sum(), rel=0.1)
+
+
+# -- the learned metric ---------------------------------------------------------------------------------------------
+
+
+def loud_noise(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with three clusters in two quiet columns beside six columns of loud noise, and their clusters."""
+    rng = np.random.default_rng(n)
+    cluster = rng.integers(0, 3, n)
+    quiet = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.5]])[cluster] + rng.normal(scale=0.1, size=(n, 2))
+    return np.hstack([quiet, rng.normal(scale=5, size=(n, 6))]), cluster
+
+
+def test_clusters_in_the_learned_metric_follow_the_columns_that_explain_the_target() -> None:
+    X, cluster = loud_noise(3_000)
+    target = np.where(cluster == 2, 1.0, X[:, 1]) + 0.1 * np.random.default_rng(0).normal(size=len(X))
+    model = make_pipeline(
+        KernelRegressor("gaussian", metric="learned", random_state=0), dc2.DC2Clustering(3, random_state=0)
+    )
+    found = model.fit(X, target)[-1].labels_
+    plain = dc2.DC2Clustering(3, random_state=0).fit(X).labels_
+    assert adjusted_rand_score(cluster, plain) < 0.3
+    assert adjusted_rand_score(cluster, found) > 0.9
+    np.testing.assert_array_equal(model.predict(X[:50]), found[:50])
+
+
+def test_rows_in_the_metric_come_in_the_form_of_the_source(fitted: KernelRegressor, tmp_path: Path) -> None:
+    expected = (NEW - fitted._record.machine.metric.shift) * fitted.column_scale_
+    np.testing.assert_allclose(fitted.transform(NEW), expected)
+    pd.DataFrame(NEW).add_prefix("x").to_parquet(tmp_path / "new.parquet")
+    np.testing.assert_allclose(np.concatenate(list(fitted.transform(tmp_path / "new.parquet"))), expected)
