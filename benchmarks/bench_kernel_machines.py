@@ -9,6 +9,7 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ STORE = MEASURED / "kernel-machines.json"
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 RIDGES = (1e-3, 1e-1, 1e1)
 SEARCHED = 10_000
+METHODS = ("KernelClassifier", "Nystroem + ridge", "HistGradientBoosting")
 MOST_CENTRES = 2000
 """More centres would not fit beside all features of Cover Type in memory: Nystroem makes them all at once."""
 
@@ -93,21 +95,25 @@ def _categories(X: Any) -> Any:
     return X.astype(dict.fromkeys(X.select_dtypes(include="object").columns, "category"))
 
 
-def measure(split: Split) -> dict[str, Any]:
-    model, seconds, chosen = ours(split)
+def measure(split: Split) -> Iterator[dict[str, Any]]:
+    """Yield what is measured so far, after each of the three."""
+    found: dict[str, list[float]] = {}
+    one: dict[str, Any] = {"size": [len(split.X), split.X.shape[1]], "found": found}
+    model, seconds, one["chosen"] = ours(split)
     n_test = len(split.y_test)
     start = time.process_time()
-    found = {"KernelClassifier": [float(model.score(split.X_test, split.y_test)), seconds]}
-    answering = time.process_time() - start
+    found["KernelClassifier"] = [float(model.score(split.X_test, split.y_test)), seconds]
+    one["answering"] = (time.process_time() - start) / n_test
     shares = model.predict_proba(split.X_test)
-    surprise = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
-    rival, seconds = nystroem(split, chosen["n_centres"])
-    found["Nystroem + ridge"] = [float(rival.score(split.X_test, split.y_test)), seconds]
+    one["log loss"] = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
+    yield one
     rival, seconds = boosting(split)
     X_test = _categories(split.X_test) if hasattr(split.X, "columns") else split.X_test
     found["HistGradientBoosting"] = [float(rival.score(X_test, split.y_test)), seconds]
-    size = [len(split.X), split.X.shape[1]]
-    return {"size": size, "chosen": chosen, "found": found, "log loss": surprise, "answering": answering / n_test}
+    yield one
+    rival, seconds = nystroem(split, one["chosen"]["n_centres"])
+    found["Nystroem + ridge"] = [float(rival.score(split.X_test, split.y_test)), seconds]
+    yield one
 
 
 def main() -> None:
@@ -122,16 +128,18 @@ def main() -> None:
         split = SPLITS[name]()
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            stored[split.name] = measure(split)
-        print(split.name, json.dumps(stored[split.name]), flush=True)
-        options.store.write_text(json.dumps(stored, indent=1) + "\n")
+            for one in measure(split):
+                stored[split.name] = one
+                print(split.name, json.dumps(one), flush=True)
+                options.store.write_text(json.dumps(stored, indent=1) + "\n")
     rows = []
     for name, one in stored.items():
-        cells = [f"{accuracy:.4f} in {seconds:,.0f}" for accuracy, seconds in one["found"].values()]
+        found = [one["found"].get(method) for method in METHODS]
+        cells = [f"{pair[0]:.4f} in {pair[1]:,.0f}" if pair else "–" for pair in found]
         chosen = one["chosen"]
         how = [f"{chosen['kernel']}, {chosen['metric']}", f"{chosen['n_centres']:,}, {chosen['n_parts']:,}"]
         rows.append([name, f"{one['size'][0]:,} x {one['size'][1]}", *cells, *how, f"{one['log loss']:.3f}"])
-    head = ["set", "training rows", "KernelClassifier", "Nystroem + ridge", "HistGradientBoosting"]
+    head = ["set", "training rows", *METHODS]
     head += ["kernel, metric", "centres, parts", "log loss"]
     print(table(head, rows))
     if options.write:

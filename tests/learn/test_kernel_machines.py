@@ -91,6 +91,14 @@ def test_a_fit_with_weights_is_the_fit_with_repeats(repeats: int) -> None:
     np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-7)
 
 
+def test_weights_of_many_rows_are_repeats() -> None:
+    X, y, times = MANY[:3_000], TARGETS[:3_000], RNG.integers(0, 3, 3_000)
+    weighted = KernelRegressor(**QUICK).fit(X, y, sample_weight=times)
+    repeated = KernelRegressor(**QUICK).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.n_parts_ == repeated.n_parts_
+    np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-7)
+
+
 @pytest.mark.parametrize("name", RADIAL)
 def test_gradients_are_those_of_differences(name: str) -> None:
     shape, centres, step = KernelShape(name, 0.8), MANY[:30], 1e-6
@@ -142,6 +150,16 @@ def test_files_are_as_good_as_arrays(fitted: KernelRegressor, tmp_path: Path) ->
     written = pd.read_parquet(tmp_path / "out.parquet")
     assert written["id"].tolist() == list(range(100))
     np.testing.assert_allclose(written["prediction"], expected, rtol=1e-6)
+
+
+def test_several_outputs_are_written_as_columns_and_progress_ends_with_all_rows(tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    frame, several = pd.DataFrame(MANY).add_prefix("x"), np.stack([TARGETS, -TARGETS], axis=1)
+    model = KernelRegressor(**QUICK, verbose=lambda *step: seen.append(step)).fit(frame, several)
+    assert seen[-1][1:] == (6_000, 6_000)
+    assert model.predict_to(frame.head(50), tmp_path / "out.csv") == 50
+    written = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(written[["prediction0", "prediction1"]], model.predict(frame.head(50)))
 
 
 def test_dask_gives_what_arrays_give(fitted: KernelRegressor) -> None:
@@ -249,6 +267,25 @@ def test_targets_must_match_rows() -> None:
         KernelRegressor().fit(MANY[:10], "target")
     with pytest.raises(InputError, match="requires y"):
         KernelRegressor().fit(MANY[:10])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_classes_are_refused(missing: Any) -> None:
+    classes = np.where(TARGETS[:50] > 14, "high", "low").astype(object)
+    classes[7] = missing
+    with pytest.raises(InputError) as caught:
+        KernelClassifier().fit(pd.DataFrame(MANY[:50]).add_prefix("x").assign(kind=classes), "kind")
+    assert caught.value.parameter == "y"
+    with pytest.raises(InputError):
+        KernelClassifier().fit(MANY[:50], classes)
+    with pytest.raises(InputError):
+        KernelClassifier().fit(MANY[:50], np.stack([TARGETS[:50] > 14, TARGETS[:50] > 9], axis=1).astype(int))
+
+
+def test_constant_targets_and_rows_have_an_answer() -> None:
+    assert np.allclose(KernelRegressor(**QUICK).fit(MANY[:4_000], np.full(4_000, 2.0)).predict(NEW), 2.0)
+    assert np.allclose(KernelRegressor().fit(np.ones((50, 2)), TARGETS[:50]).predict([[1.0, 1.0]]), TARGETS[:50].mean())
+    assert KernelClassifier().fit(MANY[:50], np.ones(50)).predict_proba(NEW).min() == 1.0
 
 
 # -- kernel features and DC2 ----------------------------------------------------------------------------------------

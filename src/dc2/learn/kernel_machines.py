@@ -11,8 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -29,6 +28,7 @@ from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fi
 from dc2.learn.kernel_functions import KERNELS, RADIAL
 from dc2.learn.kernel_metric import METRICS
 from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
+from dc2.learn.targets import class_labels
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.tables.auto_prepare import OpenedRows, Preparation
@@ -451,10 +451,7 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
     """
 
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
-        if np.asarray(y).dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        classes, codes = np.unique(class_labels(y, "KernelClassifier(...)"), return_inverse=True)
         fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
         held = fitted.held
         temperature = temperature_of(fitted.outputs, held.Y + held.base, held.weights) if len(classes) > 1 else 1.0

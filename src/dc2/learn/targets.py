@@ -164,7 +164,7 @@ def teach(
         labels = np.asarray(check_array(y, dtype=None, input_name="y"))
         check_length(len(labels), source.n_rows)
         return _member_targets(compressor, source, labels, weighted)
-    labels = _labels(y, type(estimator).__name__)
+    labels = class_labels(y, f"DC2({type(estimator).__name__}(...))")
     check_length(len(labels), source.n_rows)
     return _within_classes(compressor, source, labels, min_per_class, kind is Kind.SEMI_SUPERVISED)
 
@@ -300,15 +300,29 @@ def _numbers(y: Any, multi_output: bool) -> NDArray[Any]:
     return np.asarray(column_or_1d(y, warn=True))
 
 
-def _labels(y: Any, name: str) -> NDArray[Any]:
-    """Return class labels, one per row."""
-    if np.asarray(y).dtype.kind == "f":
+def class_labels(y: Any, model: str) -> NDArray[Any]:
+    """Return class labels, one per row; `model` is what a user would write for one column of several."""
+    y = np.asarray(y)
+    if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O":
+        blank = np.flatnonzero([_is_missing(label) for label in y.flat])
+        if len(blank):
+            raise InputError(
+                f"y has {len(blank)} missing values, the first at position {blank[0]}. Drop these rows, or give them "
+                "a class of their own.",
+                parameter="y",
+            )
     check_classification_targets(y)
-    if type_of_target(y, input_name="y").startswith("multi") and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    if type_of_target(y, input_name="y").startswith("multi") and y.ndim == 2 and y.shape[1] > 1:
         raise InputError(
-            f"y has shape {np.shape(y)}, but rows are compressed within their class, so each needs exactly one. Fit "
-            f"one model per column: MultiOutputClassifier(DC2({name}(...))).",
+            f"y has shape {y.shape}, but each row needs exactly one class. Fit one model per column: "
+            f"MultiOutputClassifier({model}).",
             parameter="y",
         )
     return np.asarray(column_or_1d(y, warn=True))
+
+
+def _is_missing(label: Any) -> bool:
+    same = label == label
+    return label is None or not (isinstance(same, bool | np.bool_) and same)  # NaN != NaN; pandas.NA gives neither
