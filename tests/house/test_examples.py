@@ -20,7 +20,7 @@ def result_of(path: Path) -> Any:
 
 
 def covers(estimate: Any, error: Any, whole: Any) -> bool:
-    """Return whether error bars have the size of a bootstrap over rows (0.005 to 0.02) and cover the fit of all rows."""
+    """Return whether error bars are about as large as those of rows (0.01) and cover the fit of all rows."""
     sound = bool((error > 0.005).all() and (error < 0.02).all())
     return sound and bool((abs(estimate - whole) < 1.96 * error).all())
 
