@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
 from sklearn.cluster import KMeans
 from sklearn.kernel_approximation import Nystroem
 from sklearn.neighbors import NearestNeighbors
@@ -26,6 +26,7 @@ __all__ = ["RIVALS", "landmark_spectral", "nystroem_spectral"]
 BLOCK_ROWS = 10_000
 NEAREST = 5  # landmarks that represent a row
 RESTARTS = 3
+TINY = float(np.finfo(np.float32).tiny)
 
 Features = Callable[[], Iterable[Any]]
 
@@ -37,14 +38,14 @@ def nystroem_spectral(X: NDArray[Any], n_clusters: int, n_landmarks: int, seed: 
     """
     some = X[np.random.default_rng(seed).choice(len(X), min(500, len(X)), replace=False)].astype(np.float64)
     squared = ((some[:, None] - some) ** 2).sum(axis=2)[np.triu_indices(len(some), 1)]
-    gamma = 1 / max(float(np.median(squared)), np.finfo(np.float32).tiny)
+    gamma = 1 / max(float(np.median(squared)), TINY)
     kernel = Nystroem(gamma=gamma, n_components=min(n_landmarks, len(X)), random_state=seed).fit(X)
     total = sum(kernel.transform(rows).sum(axis=0, dtype=np.float64) for rows in _blocks(X))
 
     def normalized() -> Iterator[NDArray[Any]]:
         for rows in _blocks(X):
             Z = kernel.transform(rows)
-            yield Z / np.sqrt(np.maximum(Z @ total, np.finfo(np.float32).tiny))[:, None]
+            yield Z / np.sqrt(np.maximum(Z @ total, TINY))[:, None]
 
     return _clustered(normalized, n_clusters, seed)
 
@@ -54,8 +55,8 @@ def landmark_spectral(X: NDArray[Any], n_clusters: int, n_landmarks: int, seed: 
     drawn = np.random.default_rng(seed).choice(len(X), min(n_landmarks, len(X)), replace=False)
     search = NearestNeighbors(n_neighbors=min(NEAREST, len(drawn))).fit(X[drawn])
     distances, ids = (np.concatenate(parts) for parts in zip(*map(search.kneighbors, _blocks(X)), strict=True))
-    bandwidth = max(float(distances.mean()), np.finfo(np.float32).tiny)
-    weights = np.exp(-((distances / bandwidth) ** 2) / 2) + np.finfo(np.float32).tiny
+    bandwidth = max(float(distances.mean()), TINY)
+    weights = np.exp(-((distances / bandwidth) ** 2) / 2) + TINY
     weights /= weights.sum(axis=1, keepdims=True)
     starts = np.arange(0, ids.size + 1, ids.shape[1])
     Z = csr_array((weights.ravel(), ids.ravel(), starts), shape=(len(X), len(drawn)))
@@ -72,7 +73,7 @@ def _blocks(X: NDArray[Any]) -> Iterator[NDArray[Any]]:
 def _clustered(features: Features, n_clusters: int, seed: int) -> NDArray[np.int32]:
     """Cluster rows by the leading left singular vectors of normalized features, scaled to unit length."""
     gram: Any = sum(Z.T @ Z for Z in features())
-    values, vectors = np.linalg.eigh(gram.toarray() if issparse(gram) else gram)
+    values, vectors = np.linalg.eigh(gram.toarray() if hasattr(gram, "toarray") else gram)
     leading = vectors[:, -n_clusters:] / np.sqrt(np.maximum(values[-n_clusters:], 1e-12))
     rows = np.concatenate([Z @ leading for Z in features()])
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
