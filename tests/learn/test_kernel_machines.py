@@ -24,10 +24,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dc2
 from dc2 import DC2, Compressor, KernelClassifier, KernelRegressor, SignatureNystroem
 from dc2.errors import InputError, InputTypeError, ParameterError
-from dc2.learn.kernel_functions import RADIAL, KernelShape
-from dc2.learn.kernel_metric import gradient_sizes
+from dc2.learn.kernel_functions import RADIAL, KernelShape, gradient_sizes
 from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums, predicted
-from dc2.learn.members import drawn_members, means_suffice
+from dc2.learn.targets import drawn_members, means_suffice
 
 RNG = np.random.default_rng(0)
 MANY, TARGETS = make_friedman1(6_000, noise=0.5, random_state=0)

@@ -25,8 +25,7 @@ from dc2.io.paths import check_not_among
 from dc2.io.resolve import as_table
 from dc2.io.source import Block, Source
 from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
-from dc2.learn.kernel_functions import KERNELS, RADIAL
-from dc2.learn.kernel_metric import METRICS
+from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
 from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
 from dc2.learn.targets import class_labels
 from dc2.parameters import check_choice, check_integer, check_positive
