@@ -1,20 +1,26 @@
 """KernelClassifier beside scikit-learn's Nystroem with ridge regression and HistGradientBoosting, with nothing set.
 
-Run ``python benchmarks/bench_kernel_machines.py [NAME ...] [--write]``; --write puts the table into docs/measured/.
+Run ``python benchmarks/bench_kernel_machines.py [NAME ...] [--parquet ROWS] [--write]``; --write puts the tables into
+docs/measured/. What was measured is kept, so sets may be measured one at a time; NAME "none" measures no set.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import MEASURED, machine, table, write_page
+import pandas as pd
+from common import MB, MEASURED, in_new_process, machine, table, with_memory, write_page
 from kernel_data import SPLITS, Split
+from pyarrow.parquet import ParquetFile
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -24,13 +30,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from dc2 import KernelClassifier
+from dc2 import KernelClassifier, KernelRegressor
 
 TITLE = "Kernel machines"
 STORE = MEASURED / "kernel-machines.json"
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 RIDGES = (1e-3, 1e-1, 1e1)
 SEARCHED = 10_000
+METHODS = ("KernelClassifier", "Nystroem + ridge", "HistGradientBoosting")
+PARQUET = "Parquet"
+READS, ROWS_PER_FILE = 20, 500_000
 MOST_CENTRES = 2000
 """More centres would not fit beside all features of Cover Type in memory: Nystroem makes them all at once."""
 
@@ -93,45 +102,81 @@ def _categories(X: Any) -> Any:
     return X.astype(dict.fromkeys(X.select_dtypes(include="object").columns, "category"))
 
 
-def measure(split: Split) -> dict[str, Any]:
-    model, seconds, chosen = ours(split)
+def measure(split: Split) -> Iterator[dict[str, Any]]:
+    """Yield what is measured so far, after each of the three."""
+    found: dict[str, list[float]] = {}
+    one: dict[str, Any] = {"size": [len(split.X), split.X.shape[1]], "found": found}
+    model, seconds, one["chosen"] = ours(split)
     n_test = len(split.y_test)
     start = time.process_time()
-    found = {"KernelClassifier": [float(model.score(split.X_test, split.y_test)), seconds]}
-    answering = time.process_time() - start
+    found["KernelClassifier"] = [float(model.score(split.X_test, split.y_test)), seconds]
+    one["answering"] = (time.process_time() - start) / n_test
     shares = model.predict_proba(split.X_test)
-    surprise = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
-    rival, seconds = nystroem(split, chosen["n_centres"])
-    found["Nystroem + ridge"] = [float(rival.score(split.X_test, split.y_test)), seconds]
+    one["log loss"] = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
+    yield one
     rival, seconds = boosting(split)
     X_test = _categories(split.X_test) if hasattr(split.X, "columns") else split.X_test
     found["HistGradientBoosting"] = [float(rival.score(X_test, split.y_test)), seconds]
-    size = [len(split.X), split.X.shape[1]]
-    return {"size": size, "chosen": chosen, "found": found, "log loss": surprise, "answering": answering / n_test}
+    yield one
+    rival, seconds = nystroem(split, one["chosen"]["n_centres"])
+    found["Nystroem + ridge"] = [float(rival.score(split.X_test, split.y_test)), seconds]
+    yield one
+
+
+def from_parquet(n_rows: int) -> dict[str, Any]:
+    """Fit 2000 centres to rows in Parquet files in a process of its own; return times, and memory beyond the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng(0)
+        for number, first in enumerate(range(0, n_rows, ROWS_PER_FILE)):
+            X = rng.normal(size=(min(ROWS_PER_FILE, n_rows - first), 18)).astype(np.float32)
+            y = np.sin(X[:, 0]) * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=len(X))
+            pd.DataFrame(X).add_prefix("x").assign(y=y).to_parquet(f"{folder}/rows{number:03}.parquet")
+        (read, fit, clock), memory = in_new_process(with_memory, partial(_times_from_parquet, folder))
+    return {"rows": n_rows, "read": read, "fit": fit, "clock": clock, "memory": memory.beyond}
+
+
+def _times_from_parquet(folder: str) -> tuple[float, float, float]:
+    files = sorted(Path(folder).glob("*.parquet"))
+    start = time.process_time()
+    for file in files * READS:
+        for batch in ParquetFile(file).iter_batches():
+            assert batch.num_rows
+    read, clock, start = time.process_time() - start, time.perf_counter(), time.process_time()
+    KernelRegressor(n_centres=2000, n_parts=1, random_state=0).fit(f"{folder}/*.parquet", "y")
+    return read, time.process_time() - start, time.perf_counter() - clock
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(SPLITS), help="which sets")
+    parser.add_argument("--parquet", type=int, metavar="ROWS", help="also fit so many rows of 18 columns from Parquet")
     parser.add_argument("--write", action="store_true", help="put the table into the documentation")
     parser.add_argument("--store", type=Path, default=STORE, help="where what was measured is kept")
     options = parser.parse_args()
     by = machine()
     stored = json.loads(options.store.read_text()) if options.store.exists() else {}
-    for name in options.names:
+    if options.parquet:
+        stored[PARQUET] = from_parquet(options.parquet)
+        print(PARQUET, json.dumps(stored[PARQUET]), flush=True)
+        options.store.write_text(json.dumps(stored, indent=1) + "\n")
+    for name in options.names if options.names != ["none"] else []:
         split = SPLITS[name]()
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            stored[split.name] = measure(split)
-        print(split.name, json.dumps(stored[split.name]), flush=True)
-        options.store.write_text(json.dumps(stored, indent=1) + "\n")
+            for one in measure(split):
+                stored[split.name] = one
+                print(split.name, json.dumps(one), flush=True)
+                options.store.write_text(json.dumps(stored, indent=1) + "\n")
     rows = []
     for name, one in stored.items():
-        cells = [f"{accuracy:.4f} in {seconds:,.0f}" for accuracy, seconds in one["found"].values()]
+        if name == PARQUET:
+            continue
+        found = [one["found"].get(method) for method in METHODS]
+        cells = [f"{pair[0]:.4f} in {pair[1]:,.0f}" if pair else "–" for pair in found]
         chosen = one["chosen"]
         how = [f"{chosen['kernel']}, {chosen['metric']}", f"{chosen['n_centres']:,}, {chosen['n_parts']:,}"]
         rows.append([name, f"{one['size'][0]:,} x {one['size'][1]}", *cells, *how, f"{one['log loss']:.3f}"])
-    head = ["set", "training rows", "KernelClassifier", "Nystroem + ridge", "HistGradientBoosting"]
+    head = ["set", "training rows", *METHODS]
     head += ["kernel, metric", "centres, parts", "log loss"]
     print(table(head, rows))
     if options.write:
@@ -141,7 +186,16 @@ def main() -> None:
             "bandwidth and ridge are the best of twelve on held-out rows. Boosting has scikit-learn's defaults. "
             "One seed."
         )
-        write_page("kernel-machines", TITLE, [note, table(head, rows)], by, " --write")
+        parts = [note, table(head, rows)]
+        if PARQUET in stored:
+            one = stored[PARQUET]
+            parts.append(
+                f"**From Parquet:** `KernelRegressor(n_centres=2000, n_parts=1)` on {one['rows']:,} x 18 rows in "
+                f"files: {one['fit']:,.0f} processor seconds ({one['clock']:,.0f} on the clock). Reading the files "
+                f"{READS} times: {one['read']:,.1f} processor seconds. Memory beyond that of the process before: "
+                f"{one['memory'] / MB:,.0f} MB."
+            )
+        write_page("kernel-machines", TITLE, parts, by, " --write")
 
 
 if __name__ == "__main__":

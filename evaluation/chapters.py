@@ -63,7 +63,7 @@ def distortion(store: Store) -> Chapter:
         lines = [{"data_set": name, "variant": variant} for name, variant in product(names, PARTITIONS)]
         parts += grid(label, summary, lines, named, columns)
     captions = {
-        "distortion": "Distortion by sampling over distortion by projection.",
+        "distortion": "Figure 2 of the paper: distortion by sampling over distortion by projection.",
         "intrinsic": "The same on generated manifolds: the fewer dimensions, the more there is to gain.",
     }
     lead = (
@@ -111,10 +111,12 @@ def accuracy(store: Store) -> Chapter:
             "K-means is scikit-learn's: Lloyd's steps from k-means++, 20 restarts, at most 200 steps. The paper's is "
             "R's: Hartigan and Wong's steps from random rows, 20 and 200. RASP, KASP and rpfCluster+ have the paper's "
             "parameters; without labels they take the median squared distance as σ, and b = 0.05. RPFCluster and "
-            "DC2Clustering are dc2's own, with nothing chosen but the number of clusters, or not even that."
+            "DC2Clustering are dc2's own, with nothing chosen but the number of clusters, or not even that. Nyström "
+            "spectral (Fowlkes and others, 2004) and landmark spectral clustering (Chen and Cai, 2011) are not in the "
+            "paper; they have as many uniform rows as landmarks as the others have signatures."
         )
     captions = {
-        "accuracy_oracle": "Accuracy, bandwidths chosen by true labels (oracle).",
+        "accuracy_oracle": "Figure 3 of the paper: accuracy, bandwidths chosen by true labels (oracle).",
         "accuracy_no_labels": "Accuracy, no labels used.",
         "sweep": "Accuracy over all bandwidths, first run; crosses are degenerate.",
     }
@@ -148,7 +150,7 @@ def time(store: Store) -> Chapter:
         "and as a multiple of K-means with 20 restarts, as in the paper, and with one."
     )
     parts = grid("Seconds of one fit", summary, lines, _SET_AND_METHOD, columns)
-    return _chapter(store, "Time", lead, parts, {"time": "Seconds of one fit."})
+    return _chapter(store, "Time", lead, parts, {"time": "Figure 4 of the paper: seconds of one fit."})
 
 
 def partitions(store: Store) -> Chapter:
@@ -160,6 +162,7 @@ def partitions(store: Store) -> Chapter:
 
     columns = {
         "accuracy (oracle), %": of("oracle", percent("accuracy")),
+        "accuracy (oracle, not degenerate), %": of("oracle, not degenerate", percent("accuracy")),
         "floor, %": of("oracle", percent("floor")),
         "ARI (oracle)": of("oracle", mean("ari", 3)),
         "NMI (oracle)": of("oracle", mean("nmi", 3)),
@@ -173,13 +176,14 @@ def partitions(store: Store) -> Chapter:
     lines = [{"data_set": name, "variant": scheme} for name, scheme in product(summary.sets(), SCHEMES)]
     named = {"data_set": "data set", "variant": "partitions"}
     captions = {
-        "partitions_accuracy": "Accuracy by scheme and number of partitions (oracle).",
-        "partitions_time": "Time, partitions in parallel.",
-        "partitions_sequential": "Time, partitions one after the other.",
+        "partitions_accuracy": "Figure 5 of the paper: accuracy by scheme and number of partitions (oracle).",
+        "partitions_time": "Figure 6 of the paper: time, partitions in parallel.",
+        "partitions_sequential": "Figure 7 of the paper: time, partitions one after the other.",
     }
     lead = (
-        "rpfCluster+ with partitions by projection and by random sampling, in threads and with one thread. With one "
-        "partition there is nothing to divide, and both schemes are the same."
+        "rpfCluster+ with partitions by projection and by random sampling: in parallel, with a thread for each "
+        "partition, and one after the other on one thread. With one partition there is nothing to divide, and both "
+        "schemes are the same."
     )
     parts = grid("By scheme and number of partitions", summary, lines, named, columns)
     return _chapter(store, "Schemes and numbers of partitions", lead, parts, captions)

@@ -15,7 +15,8 @@ from evaluation.summary import Summary
 __all__ = ["COLOURS", "bars", "new_figure", "save"]
 
 COLOURS = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#222222", "#ee8833"
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#222222", "#ee8833",
+    "#99ddaa", "#882255",
 )  # fmt: skip
 
 

@@ -1,18 +1,22 @@
-"""The figures that the paper's claims are judged by, from the tables of a run: a number for each data set."""
+"""The figures that the paper's claims are judged by, from the tables of a run, and the data sets they cover."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from evaluation.accuracy import SWEPT
 from evaluation.distortion import VARIANTS as PARTITIONS
+from evaluation.sets import GENERATED, PAPER_SETS, TITLES
 from evaluation.store import Row, Store
 from evaluation.summary import Summary, numbers, pick, slope, title_of
 
 __all__ = [
+    "NEGLIGIBLE",
     "SENSORS",
     "SMALL_NOISE",
+    "Found",
     "Measure",
     "above_floor",
     "distortion_ratios",
@@ -30,12 +34,79 @@ __all__ = [
     "time_over_slowest",
 ]
 
-Measure = Callable[[Store], dict[str, float]]
-
 SENSORS = ("ht_sensor", "gas_sensor")
 SMALL_NOISE = 0.1  # of the data's own standard deviation: the theorem is about small noise
+NEGLIGIBLE = 1.0  # points of accuracy
+NOT_RUN, SIMULATED = "not run", "simulated"
 _CLUMPS = ("separated", "overlapping")
 _DEEPEST = 8  # nearly all leaves are at least this deep; beyond that, a few deep ones decide
+_SEARCHED = dict.fromkeys(SWEPT, "oracle, not degenerate")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A figure for each data set, and the sets that do not count.
+
+    Attributes
+    ----------
+    figures : dict
+        By title.
+    excluded : dict
+        The reason by title; such a set may still have a figure.
+    """
+
+    figures: dict[str, float] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> dict[str, float]:
+        """The figures that count."""
+        return {title: value for title, value in self.figures.items() if title not in self.excluded}
+
+    @property
+    def n_wanted(self) -> int:
+        """How many there should be."""
+        return len(self.figures.keys() | self.excluded.keys())
+
+    def __or__(self, other: Found) -> Found:
+        return Found(self.figures | other.figures, self.excluded | other.excluded)
+
+
+Measure = Callable[[Store], Found]
+
+
+def _by_set(
+    summary: Summary,
+    value: Callable[[str], float],
+    *,
+    sets: Iterable[str] = PAPER_SETS,
+    scored: bool = False,
+    needs: Mapping[str, str] | None = None,
+    suffix: str = "",
+) -> Found:
+    """Return a figure for each data set that has what it needs: variants, each with a selection of the bandwidth."""
+    found = Found()
+    for name in sets:
+        rows, title = pick(summary.rows, data_set=name), summary.title(name) + suffix
+        absent = [one for one, chosen in (needs or {}).items() if not pick(rows, variant=one, selection=chosen)]
+        if not rows:
+            found.excluded[title] = NOT_RUN
+        elif scored and rows[0]["origin"] == SIMULATED:
+            found.excluded[TITLES[name] + suffix] = SIMULATED
+        elif absent:
+            found.excluded[title] = f"no {', '.join(absent)}"
+        else:
+            found.figures[title] = value(name)
+    return found
+
+
+def _at_floor(summary: Summary, found: Found, best: Callable[[str], float]) -> Found:
+    """Exclude sets whose best accuracy is that of one single cluster, or lower: there accuracy says nothing."""
+    for name in PAPER_SETS:
+        title, floor = summary.title(name), summary.mean("floor", data_set=name)
+        if title in found.figures and floor is not None and 100 * (best(name) - floor) < NEGLIGIBLE:
+            found.excluded[title] = "at or below the floor"
+    return found
 
 
 def small_noise(rows: Iterable[Row]) -> list[Row]:
@@ -43,175 +114,178 @@ def small_noise(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if float(row["sigma2"]) <= SMALL_NOISE**2 * float(row["variance"])]
 
 
-def laplacian_slopes(store: Store) -> dict[str, float]:
+def laplacian_slopes(store: Store) -> Found:
     """Return the slope of log ||L~ - L||^2 over log sigma^2 for small noise, Gaussian kernel."""
-    rows, found = store.table("theorem").rows, {}
+    rows, found = store.table("theorem").rows, Found()
     for name in _CLUMPS:
         for perturbation in ("noise", "signatures"):
             some = small_noise(pick(rows, data_set=name, variant=f"gaussian, {perturbation}"))
             fitted = slope(numbers(some, "sigma2"), numbers(some, "laplacian2"))
-            if fitted is not None:
-                found[f"{title_of(name, rows)}, {perturbation}"] = fitted
+            title = f"{title_of(name, rows)}, {perturbation}"
+            if fitted is None:
+                found.excluded[title] = NOT_RUN
+            else:
+                found.figures[title] = fitted
     return found
 
 
-def loss_within_bound(store: Store) -> dict[str, float]:
+def loss_within_bound(store: Store) -> Found:
     """Return the share, in percent, of perturbations whose loss is at most ||L~ - L||^2, Gaussian kernel."""
     rows = pick(store.table("theorem").rows, kernel="gaussian")
-    found = {}
-    for name in dict.fromkeys(row["data_set"] for row in rows):
+
+    def within(name: str) -> float:
         some = pick(rows, data_set=name)
-        within = sum(float(row["loss"]) <= float(row["laplacian2"]) for row in some)
-        found[title_of(name, rows)] = 100 * within / len(some)
-    return found
+        return 100 * sum(float(row["loss"]) <= float(row["laplacian2"]) for row in some) / len(some)
+
+    return _by_set(Summary(rows), within, sets=_CLUMPS)
 
 
-def laplacian_shrinks(store: Store) -> dict[str, float]:
+def laplacian_shrinks(store: Store) -> Found:
     """Return ||L~ - L||^2 with the most signatures over the same with the fewest, Gaussian kernel."""
-    rows, found = store.table("theorem").rows, {}
-    for name in _CLUMPS:
-        some = Summary(pick(rows, data_set=name, variant="gaussian, signatures"))
+    summary = Summary(pick(store.table("theorem").rows, variant="gaussian, signatures"))
+
+    def left(name: str) -> float:
+        some = Summary(pick(summary.rows, data_set=name))
         levels = sorted(set(numbers(some.rows, "level")))
-        if len(levels) > 1:
-            few, many = (some.mean("laplacian2", level=f"{level:.6g}") for level in (levels[0], levels[-1]))
-            if few and many is not None:
-                found[f"{title_of(name, rows)}, {levels[0]:.0f} to {levels[-1]:.0f} signatures"] = many / few
-    return found
+        few, many = (some.mean("laplacian2", level=f"{level:.6g}") for level in (levels[0], levels[-1]))
+        return many / few if few and many is not None else 1.0
+
+    return _by_set(summary, left, sets=_CLUMPS)
 
 
-def radius_left(store: Store) -> dict[str, float]:
+def radius_left(store: Store) -> Found:
     """Return the mean radius at depth 8 over that of the root, 1 where it does not fall with every level."""
-    rows, found = store.table("radius").rows, {}
-    for name in dict.fromkeys(row["data_set"] for row in rows):
-        some = Summary(pick(rows, data_set=name))
-        by_depth = [some.mean("relative", depth=depth) for depth in range(_DEEPEST + 1)]
+    summary = Summary(store.table("radius").rows)
+
+    def left(name: str) -> float:
+        by_depth = [summary.mean("relative", data_set=name, depth=depth) for depth in range(_DEEPEST + 1)]
         means = [value for value in by_depth if value is not None]
-        shrinks = all(after < before for before, after in pairwise(means))
-        found[title_of(name, rows)] = means[-1] if shrinks else 1.0
-    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+        return means[-1] if all(after < before for before, after in pairwise(means)) else 1.0
+
+    return _by_set(summary, left, sets=(*PAPER_SETS, *GENERATED))
 
 
-def distortion_ratios(*, sensors: bool) -> Measure:
+def distortion_ratios(sets: Iterable[str] = PAPER_SETS) -> Measure:
     """Return the measure: distortion by sampling over that by projection."""
 
-    def measure(store: Store) -> dict[str, float]:
-        summary, found = Summary(store.table("distortion").rows), {}
-        for name in SENSORS if sensors else summary.sets(scored=True):
-            for variant in PARTITIONS:
-                ratio = summary.mean("ratio", data_set=name, variant=variant)
-                if ratio is not None:
-                    found[f"{summary.title(name)}, {variant}"] = ratio
+    def measure(store: Store) -> Found:
+        summary, found = Summary(store.table("distortion").rows), Found()
+        for variant in PARTITIONS:
+
+            def ratio(name: str, variant: str = variant) -> float:
+                return summary.mean("ratio", data_set=name, variant=variant) or 0.0
+
+            found |= _by_set(summary, ratio, sets=sets, scored=True, suffix=f", {variant}")
         return found
 
     return measure
 
 
-def _oracles(summary: Summary, name: str) -> list[float]:
-    """Return the accuracies of the methods whose bandwidths are chosen by true labels, those that were run."""
-    found = [summary.mean("accuracy", data_set=name, variant=one, selection="oracle") for one in SWEPT]
+def above_floor(store: Store) -> dict[str, float]:
+    """Return how many points the best bandwidth of all stands above putting all rows into one cluster."""
+    summary = Summary(pick(store.table("accuracy").rows, selection="oracle"))
+
+    def points(name: str) -> float:
+        best = max(_accuracies(summary, name, dict.fromkeys(SWEPT, "oracle")))
+        return 100 * (best - (summary.mean("floor", data_set=name) or 0.0))
+
+    return _by_set(summary, points, scored=True).figures
+
+
+def _accuracies(summary: Summary, name: str, wanted: Mapping[str, str]) -> list[float]:
+    found = [summary.mean("accuracy", data_set=name, variant=one, selection=by) for one, by in wanted.items()]
     return [value for value in found if value is not None]
 
 
-def _by_set(store: Store, points: Callable[[Summary, str, list[float]], float | None]) -> dict[str, float]:
-    """Return a number of points of accuracy for every scored set on which bandwidths were searched."""
-    summary, found = Summary(store.table("accuracy").rows), {}
-    for name in summary.sets(scored=True):
-        oracles = _oracles(summary, name)
-        value = points(summary, name, oracles) if oracles else None
-        if value is not None:
-            found[summary.title(name)] = 100 * value
-    return found
+def _oracles(store: Store, points: Callable[[list[float], float], float], selection: str, *more: str) -> Found:
+    """Return points of accuracy from those of the methods whose bandwidths are searched, and that of K-means."""
+    summary = Summary(store.table("accuracy").rows)
+    wanted = dict.fromkeys(SWEPT, selection)
+
+    def of(name: str) -> float:
+        kmeans = _accuracies(summary, name, {"K-means": "no labels"})
+        return 100 * points(_accuracies(summary, name, wanted), kmeans[0] if kmeans else 0.0)
+
+    found = _by_set(summary, of, scored=True, needs=wanted | dict.fromkeys(more, "no labels"))
+    return _at_floor(summary, found, lambda name: max(_accuracies(summary, name, wanted)))
 
 
-def above_floor(store: Store) -> dict[str, float]:
-    """Return how many points the best oracle stands above putting all rows into one cluster."""
-    return _by_set(store, lambda summary, name, oracles: _less(max(oracles), summary.mean("floor", data_set=name)))
+def gaps_to_kmeans(selection: str) -> Measure:
+    """Return the measure: how many points K-means stands below the lowest of the others."""
+    return lambda store: _oracles(store, lambda others, kmeans: min(others) - kmeans, selection, "K-means")
 
 
-def gaps_to_kmeans(store: Store) -> dict[str, float]:
-    """Return how many points K-means stands below the lowest oracle."""
-    return _by_set(
-        store,
-        lambda summary, name, oracles: _less(min(oracles), summary.mean("accuracy", data_set=name, variant="K-means")),
-    )
+def spreads_of_rivals(selection: str) -> Measure:
+    """Return the measure: how many points lie between the highest and the lowest."""
+    return lambda store: _oracles(store, lambda others, _: max(others) - min(others), selection)
 
 
-def spreads_of_rivals(store: Store) -> dict[str, float]:
-    """Return how many points lie between the highest and the lowest oracle."""
-    return _by_set(store, lambda summary, name, oracles: max(oracles) - min(oracles) if len(oracles) > 1 else None)
+def lost_points(divide: str, sets: Iterable[str] = PAPER_SETS) -> Measure:
+    """Return the measure: points of accuracy that 3 partitions lose against 1, best bandwidth not degenerate."""
+    wanted = {"projection 1": "oracle, not degenerate", f"{divide} 3": "oracle, not degenerate"}
+
+    def measure(store: Store) -> Found:
+        summary = Summary(store.table("partitions").rows)
+
+        def lost(name: str) -> float:
+            one, three = _accuracies(summary, name, wanted)
+            return 100 * (one - three)
+
+        found = _by_set(summary, lost, sets=sets, scored=True, needs=wanted)
+        return _at_floor(summary, found, lambda name: max(_accuracies(summary, name, wanted)))
+
+    return measure
 
 
-def _less(value: float, other: float | None) -> float | None:
-    return None if other is None else value - other
+def _times(store: Store, ratio: Callable[[dict[str, float]], float], methods: Iterable[str]) -> Found:
+    """Return a ratio of the median seconds of some methods."""
+    summary, wanted = Summary(store.table("accuracy").rows), dict.fromkeys(methods, "no labels")
 
-
-def _times(store: Store) -> dict[str, dict[str, float]]:
-    """Return the median seconds of every method, by data set."""
-    summary, found = Summary(store.table("accuracy").rows), {}
-    for name in summary.sets():
+    def of(name: str) -> float:
         seconds = {
-            method: summary.median("seconds", data_set=name, variant=method, selection="no labels")
-            for method in ("K-means", *SWEPT)
+            method: summary.median("seconds", data_set=name, variant=method, selection="no labels") or 0.0
+            for method in wanted
         }
-        found[summary.title(name)] = {key: value for key, value in seconds.items() if value is not None}
-    return found
+        return ratio(seconds)
+
+    return _by_set(summary, of, needs=wanted)
 
 
 def time_over(method: str, other: str) -> Measure:
     """Return the measure: the seconds of one method over those of another."""
-    return lambda store: {
-        title: times[method] / times[other]
-        for title, times in _times(store).items()
-        if method in times and other in times
-    }
+    return lambda store: _times(store, lambda seconds: seconds[method] / seconds[other], (method, other))
 
 
-def time_over_fastest(store: Store) -> dict[str, float]:
-    """Return the seconds of K-means over those of the fastest of all."""
-    return {
-        title: times["K-means"] / min(times.values())
-        for title, times in _times(store).items()
-        if "K-means" in times and len(times) > 1
-    }
+def time_over_fastest(kmeans: str) -> Measure:
+    """Return the measure: the seconds of K-means over those of the fastest of all; KASP, K-means itself, may lack."""
+    methods = (kmeans, "RASP", "rpfCluster+(1)", "rpfCluster+(2)")
+    return lambda store: _times(store, lambda seconds: seconds[kmeans] / min(seconds.values()), methods)
 
 
-def time_over_slowest(store: Store) -> dict[str, float]:
+def time_over_slowest(store: Store) -> Found:
     """Return the seconds of KASP over those of the slowest other method."""
-    return {
-        title: times["KASP"] / max(value for method, value in times.items() if method != "KASP")
-        for title, times in _times(store).items()
-        if "KASP" in times and len(times) > 1
-    }
+    methods = ("K-means", *SWEPT)
+    return _times(store, lambda all_: all_["KASP"] / max(all_[one] for one in methods if one != "KASP"), methods)
 
 
 def partition_times(column: str) -> Measure:
-    """Return the measure: seconds with 3 partitions by projection over those with 1."""
+    """Return the measure: seconds with 2 and 3 partitions by projection over those with 1."""
 
-    def measure(store: Store) -> dict[str, float]:
-        summary, found = Summary(store.table("partitions").rows), {}
-        for name in summary.sets():
-            one, three = (
-                summary.median(column, data_set=name, variant=f"projection {n}", selection="no labels") for n in (1, 3)
-            )
-            if one and three:
-                found[summary.title(name)] = three / one
-        return found
+    def measure(store: Store) -> Found:
+        summary, found = Summary(store.table("partitions").rows), Found()
+        for n in (2, 3):
+            many = f"projection {n}"
+            wanted = dict.fromkeys(("projection 1", many), "no labels")
 
-    return measure
+            def ratio(name: str, wanted: dict[str, str] = wanted) -> float:
+                one, more = (summary.median(column, data_set=name, variant=v, selection=by) for v, by in wanted.items())
+                return more / one if one and more else 1.0
 
-
-def lost_points(divide: str, *, sensors: bool) -> Measure:
-    """Return the measure: points of accuracy (oracle) that 3 partitions lose against 1."""
-
-    def measure(store: Store) -> dict[str, float]:
-        summary, found = Summary(store.table("partitions").rows), {}
-        for name in SENSORS if sensors else summary.sets(scored=True):
-            one, three = (
-                summary.mean("accuracy", data_set=name, variant=variant, selection="oracle")
-                for variant in ("projection 1", f"{divide} 3")
-            )
-            if one is not None and three is not None:
-                found[summary.title(name)] = 100 * (one - three)
+            part = _by_set(summary, ratio, needs=wanted, suffix=f", {n} partitions")
+            cores = min(numbers(summary.rows, "cores"), default=0)
+            if column == "seconds" and cores < n:
+                part.excluded.update(dict.fromkeys(part.figures, f"fewer than {n} cores"))
+            found |= part
         return found
 
     return measure

@@ -99,8 +99,12 @@ def _load(store: Store) -> str:
 
 def _claims(store: Store) -> Chapter:
     claims = judge_all(store)
-    verdicts = [one.verdict for one in claims]
+    verdicts = ["holds in part" if " only for " in one.verdict else one.verdict for one in claims]
     counted = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
-    rows = [[one.claim.text, one.verdict, one.figure or "–", one.claim.rule] for one in claims]
-    grid = Grid("Claims", ["claim", "verdict", "our figure", "judged by"], rows, n_text=4)
-    return Chapter("The paper's claims", f"What the paper says and what we measured. {counted}.", [grid])
+    rows = [[one.claim.text, one.verdict, one.coverage, one.figure or "–", one.claim.rule] for one in claims]
+    grid = Grid("Claims", ["claim", "verdict", "coverage", "our figure", "judged by"], rows, n_text=5)
+    lead = (
+        "What the paper says and what we measured. A claim is not judged on fewer than half of its data sets. "
+        f"{counted}."
+    )
+    return Chapter("The paper's claims", lead, [grid])

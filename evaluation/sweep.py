@@ -18,7 +18,7 @@ from evaluation.scores import score_signatures
 from evaluation.sets import DataSet
 from evaluation.settings import PAPER_TREES, Settings
 
-__all__ = ["SweepPoint", "oracle", "sweep", "sweep_fit"]
+__all__ = ["SweepPoint", "oracles", "sweep", "sweep_fit"]
 
 _FEWEST_IN_PARALLEL = 500  # points; with fewer, starting processes costs more than it saves
 
@@ -96,6 +96,7 @@ def sweep_fit(fitted: Fitted, data: DataSet, settings: Settings) -> list[SweepPo
     return _swept[key]
 
 
-def oracle(points: Sequence[SweepPoint]) -> SweepPoint:
-    """Return the bandwidth that true labels select, the first in a draw."""
-    return max(points, key=lambda point: point.scores["accuracy"])
+def oracles(points: Sequence[SweepPoint]) -> dict[str, SweepPoint]:
+    """Return the bandwidth that true labels select, of all and, if any, of those not degenerate."""
+    selected = {"oracle": points, "oracle, not degenerate": [point for point in points if not point.degenerate]}
+    return {name: max(some, key=lambda point: point.scores["accuracy"]) for name, some in selected.items() if some}

@@ -19,11 +19,18 @@ def result_of(path: Path) -> Any:
     return example.main()
 
 
+def covers(estimate: Any, error: Any, whole: Any) -> bool:
+    """Return whether error bars are about as large as those of rows (0.01) and cover the fit of all rows."""
+    sound = bool((error > 0.005).all() and (error < 0.02).all())
+    return sound and bool((abs(estimate - whole) < 1.96 * error).all())
+
+
 SHOWN = {
     "kernel_kmeans": lambda plain, kernel: plain < 0.8 and kernel > 0.98,
     "kernel_pca": lambda linear, kernel: linear < 0.8 and kernel > 0.98,
     "kernel_cca": lambda linear, bare, kernel: linear < 0.1 and bare < kernel - 0.1 and kernel > 0.9,
     "kernel_ica": lambda linear, kernel: min(linear) < 0.9 and min(kernel) > 0.99,
+    "sites_inference": lambda *fits: all(covers(*fit) for fit in fits),
     "sites": lambda together, apart: apart > together - 0.01,
 }
 

@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor, Ridge
+from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,10 +24,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dc2
 from dc2 import DC2, Compressor, KernelClassifier, KernelRegressor, SignatureNystroem
 from dc2.errors import InputError, InputTypeError, ParameterError
-from dc2.learn.kernel_functions import RADIAL, KernelShape
-from dc2.learn.kernel_metric import gradient_sizes
+from dc2.learn.kernel_functions import RADIAL, KernelShape, gradient_sizes
 from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums, predicted
-from dc2.learn.members import drawn_members, means_suffice
+from dc2.learn.targets import drawn_members, means_suffice
 
 RNG = np.random.default_rng(0)
 MANY, TARGETS = make_friedman1(6_000, noise=0.5, random_state=0)
@@ -90,6 +90,14 @@ def test_a_fit_with_weights_is_the_fit_with_repeats(repeats: int) -> None:
     np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-7)
 
 
+def test_weights_of_many_rows_are_repeats() -> None:
+    X, y, times = MANY[:3_000], TARGETS[:3_000], RNG.integers(0, 3, 3_000)
+    weighted = KernelRegressor(**QUICK).fit(X, y, sample_weight=times)
+    repeated = KernelRegressor(**QUICK).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.n_parts_ == repeated.n_parts_
+    np.testing.assert_allclose(weighted.predict(NEW), repeated.predict(NEW), rtol=1e-7)
+
+
 @pytest.mark.parametrize("name", RADIAL)
 def test_gradients_are_those_of_differences(name: str) -> None:
     shape, centres, step = KernelShape(name, 0.8), MANY[:30], 1e-6
@@ -141,6 +149,16 @@ def test_files_are_as_good_as_arrays(fitted: KernelRegressor, tmp_path: Path) ->
     written = pd.read_parquet(tmp_path / "out.parquet")
     assert written["id"].tolist() == list(range(100))
     np.testing.assert_allclose(written["prediction"], expected, rtol=1e-6)
+
+
+def test_several_outputs_are_written_as_columns_and_progress_ends_with_all_rows(tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    frame, several = pd.DataFrame(MANY).add_prefix("x"), np.stack([TARGETS, -TARGETS], axis=1)
+    model = KernelRegressor(**QUICK, verbose=lambda *step: seen.append(step)).fit(frame, several)
+    assert seen[-1][1:] == (6_000, 6_000)
+    assert model.predict_to(frame.head(50), tmp_path / "out.csv") == 50
+    written = pd.read_csv(tmp_path / "out.csv")
+    np.testing.assert_allclose(written[["prediction0", "prediction1"]], model.predict(frame.head(50)))
 
 
 def test_dask_gives_what_arrays_give(fitted: KernelRegressor) -> None:
@@ -250,6 +268,25 @@ def test_targets_must_match_rows() -> None:
         KernelRegressor().fit(MANY[:10])
 
 
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_classes_are_refused(missing: Any) -> None:
+    classes = np.where(TARGETS[:50] > 14, "high", "low").astype(object)
+    classes[7] = missing
+    with pytest.raises(InputError) as caught:
+        KernelClassifier().fit(pd.DataFrame(MANY[:50]).add_prefix("x").assign(kind=classes), "kind")
+    assert caught.value.parameter == "y"
+    with pytest.raises(InputError):
+        KernelClassifier().fit(MANY[:50], classes)
+    with pytest.raises(InputError):
+        KernelClassifier().fit(MANY[:50], np.stack([TARGETS[:50] > 14, TARGETS[:50] > 9], axis=1).astype(int))
+
+
+def test_constant_targets_and_rows_have_an_answer() -> None:
+    assert np.allclose(KernelRegressor(**QUICK).fit(MANY[:4_000], np.full(4_000, 2.0)).predict(NEW), 2.0)
+    assert np.allclose(KernelRegressor().fit(np.ones((50, 2)), TARGETS[:50]).predict([[1.0, 1.0]]), TARGETS[:50].mean())
+    assert KernelClassifier().fit(MANY[:50], np.ones(50)).predict_proba(NEW).min() == 1.0
+
+
 # -- kernel features and DC2 ----------------------------------------------------------------------------------------
 
 
@@ -318,3 +355,34 @@ def test_rows_are_drawn_in_proportion_to_their_weight(takes_weights: bool) -> No
     share = drawn / drawn.sum()
     heavy, light = share[4::2].sum(), share[5::2].sum()
     assert heavy / light == pytest.approx(weights[4::2].sum() / weights[5::2].sum(), rel=0.1)
+
+
+# -- the learned metric ---------------------------------------------------------------------------------------------
+
+
+def loud_noise(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with three clusters in two quiet columns beside six columns of loud noise, and their clusters."""
+    rng = np.random.default_rng(n)
+    cluster = rng.integers(0, 3, n)
+    quiet = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.5]])[cluster] + rng.normal(scale=0.1, size=(n, 2))
+    return np.hstack([quiet, rng.normal(scale=5, size=(n, 6))]), cluster
+
+
+def test_clusters_in_the_learned_metric_follow_the_columns_that_explain_the_target() -> None:
+    X, cluster = loud_noise(3_000)
+    target = np.where(cluster == 2, 1.0, X[:, 1]) + 0.1 * np.random.default_rng(0).normal(size=len(X))
+    model = make_pipeline(
+        KernelRegressor("gaussian", metric="learned", random_state=0), dc2.DC2Clustering(3, random_state=0)
+    )
+    found = model.fit(X, target)[-1].labels_
+    plain = dc2.DC2Clustering(3, random_state=0).fit(X).labels_
+    assert adjusted_rand_score(cluster, plain) < 0.3
+    assert adjusted_rand_score(cluster, found) > 0.9
+    np.testing.assert_array_equal(model.predict(X[:50]), found[:50])
+
+
+def test_rows_in_the_metric_come_in_the_form_of_the_source(fitted: KernelRegressor, tmp_path: Path) -> None:
+    expected = (NEW - fitted._record.machine.metric.shift) * fitted.column_scale_
+    np.testing.assert_allclose(fitted.transform(NEW), expected)
+    pd.DataFrame(NEW).add_prefix("x").to_parquet(tmp_path / "new.parquet")
+    np.testing.assert_allclose(np.concatenate(list(fitted.transform(tmp_path / "new.parquet"))), expected)

@@ -14,11 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 
+from dc2 import clustering_accuracy
 from dc2.errors import ParameterError
 from evaluation.__main__ import main
-from evaluation.claims import CLAIMS, UNTESTABLE, judge_all
+from evaluation.claims import CLAIMS, NOT_RUN, UNTESTABLE, judge_all
 from evaluation.figures import FIGURES
+from evaluation.landmarks import RIVALS
+from evaluation.measures import Found, gaps_to_kmeans, lost_points, partition_times, time_over_slowest
 from evaluation.plan import EXPERIMENTS, pieces
 from evaluation.run import run
 from evaluation.sets import PAPER_SETS, clumps, load
@@ -117,7 +121,7 @@ def test_claims_on_sensors_cannot_be_tested_offline(done: Path) -> None:
 
 def test_without_results_no_claim_gets_a_verdict(tmp_path: Path) -> None:
     verdicts = {claim.verdict for claim in judge_all(Store(tmp_path))}
-    assert verdicts == {"not run", UNTESTABLE}
+    assert verdicts == {NOT_RUN}
 
 
 def test_an_interrupted_run_goes_on_where_it_was_and_then_has_nothing_to_do(tmp_path: Path) -> None:
@@ -302,14 +306,89 @@ def test_scores_are_averaged_by_mean_and_times_by_median() -> None:
     assert set(PAPER_SETS) >= set(summary.sets())
 
 
-@pytest.mark.parametrize(("figures", "verdict"), [([1.0, 9.0, 9.0], "holds"), ([1.0, 1.0, 9.0], "does not")])
-def test_all_but_one_means_one_exception(figures: list[float], verdict: str) -> None:
-    (claim,) = (one for one in CLAIMS if one.text.startswith("K-means is much less accurate"))
-    judged = replace(claim, measure=lambda store: dict(zip("abc", figures, strict=True)), note=None)
-    assert judged.judge(Store(Path("nowhere"))).verdict == verdict
+def verdict_on(begin: str, found: Found) -> str:
+    claim = next(one for one in CLAIMS if one.text.startswith(begin))
+    return replace(claim, measure=lambda store: found, note=None).judge(Store(Path("nowhere"))).verdict
+
+
+@pytest.mark.parametrize(
+    ("figures", "excluded", "verdict"),
+    [
+        ([1.0, 9.0, 9.0], {}, "holds"),
+        ([1.0, 1.0, 9.0], {}, "holds only for c"),
+        ([1.0, 1.0, 1.0], {}, "does not hold"),
+        ([1.0, 9.0, 9.0], {"d": "simulated"}, "holds where tested"),
+        ([9.0, 9.0, 9.0], {"b": "at or below the floor"}, "holds where tested"),
+        ([9.0, 9.0, 9.0], {"a": "at or below the floor", "b": "no KASP"}, UNTESTABLE),
+        ([9.0], {"b": "simulated", "c": "simulated"}, UNTESTABLE),
+        ([], {"a": NOT_RUN}, NOT_RUN),
+        ([], {"a": NOT_RUN, "b": "simulated"}, UNTESTABLE),
+    ],
+)
+def test_a_verdict_says_what_it_covers(figures: list[float], excluded: dict[str, str], verdict: str) -> None:
+    found = Found(dict(zip("abc", figures, strict=False)), excluded)
+    assert verdict_on("K-means is much less accurate", found) == verdict
 
 
 def test_one_set_alone_is_no_exception() -> None:
-    (claim,) = (one for one in CLAIMS if one.text.startswith("KASP is the slowest"))
-    judged = replace(claim, measure=lambda store: {"a": 0.5})
-    assert judged.judge(Store(Path("nowhere"))).verdict == "does not"
+    assert verdict_on("KASP is the slowest", Found({"a": 0.5})) == "does not hold"
+
+
+def stored(tmp_path: Path, table: str, results: list[dict[str, Any]]) -> Store:
+    store = Store(tmp_path)
+    store.table(table).put({"origin": "genuine", "seed": 0, **row} for row in results)
+    return store
+
+
+def test_a_set_without_one_of_the_methods_compared_is_not_covered(tmp_path: Path) -> None:
+    methods = ("K-means", "RASP", "rpfCluster+(1)", "rpfCluster+(2)")
+    quick = [
+        {"data_set": name, "variant": one, "selection": "no labels", "seconds": 1.0}
+        for name in ("usci", "poker")
+        for one in (*methods, *(["KASP"] if name == "usci" else []))
+    ]
+    found = time_over_slowest(stored(tmp_path, "accuracy", quick))
+    assert found.counted == {"USCI": 1.0}
+    assert found.excluded["Poker Hand"] == "no KASP"
+    assert found.n_wanted == len(PAPER_SETS)
+
+
+@pytest.mark.parametrize(("floor", "counts"), [(0.5, True), (0.795, False), (0.9, False)])
+def test_accuracy_counts_only_above_the_floor_and_without_degenerate_bandwidths(
+    tmp_path: Path, floor: float, counts: bool
+) -> None:
+    scores = {"K-means": 0.6, "RASP": 0.7, "KASP": 0.75, "rpfCluster+(1)": 0.8, "rpfCluster+(2)": 0.8}
+    rows = [
+        {"data_set": "usci", "variant": one, "selection": by, "accuracy": score + bonus, "floor": floor}
+        for one, score in scores.items()
+        for by, bonus in (
+            [("no labels", 0.0)] if one == "K-means" else [("oracle", 0.1), ("oracle, not degenerate", 0.0)]
+        )
+    ]
+    found = gaps_to_kmeans("oracle, not degenerate")(stored(tmp_path, "accuracy", rows))
+    assert found.figures == pytest.approx({"USCI": 10.0})
+    assert ("USCI" in found.counted) == counts
+
+
+def test_losses_of_partitions_beside_the_floor_prove_nothing(tmp_path: Path) -> None:
+    best = {"data_set": "usci", "selection": "oracle, not degenerate", "accuracy": 0.9, "floor": 0.899}
+    rows = [best | {"variant": variant} for variant in ("projection 1", "projection 3")]
+    assert not lost_points("projection")(stored(tmp_path, "partitions", rows)).counted
+
+
+@pytest.mark.parametrize(("cores", "covered"), [(1, 0), (2, 1), (3, 2)])
+def test_partitions_in_parallel_need_a_core_each(tmp_path: Path, cores: int, covered: int) -> None:
+    rows = [
+        {"data_set": "usci", "variant": f"projection {n}", "selection": "no labels", "cores": cores}
+        | {"seconds": 1 / n, "seconds_sequential": 2.0}
+        for n in (1, 2, 3)
+    ]
+    store = stored(tmp_path, "partitions", rows)
+    assert len(partition_times("seconds")(store).counted) == covered
+    assert partition_times("seconds_sequential")(store).counted == {"USCI, 2 partitions": 1, "USCI, 3 partitions": 1}
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_clusters_are_found_through_landmarks(method: str) -> None:
+    X, y = make_blobs(3_000, centers=4, cluster_std=0.5, random_state=0)
+    assert clustering_accuracy(y, RIVALS[method](X.astype(np.float32), 4, 200, 0)) > 0.98

@@ -16,7 +16,7 @@ from evaluation.methods import gaussian_similarity, paper_rival, paper_rpf
 from evaluation.scores import count_classes, score, score_signatures
 from evaluation.sets import DataSet
 from evaluation.settings import Settings
-from evaluation.sweep import SweepPoint, oracle, sweep, sweep_fit
+from evaluation.sweep import SweepPoint, oracles, sweep, sweep_fit
 
 SMALL = Settings(
     runs=1, n_signatures=60, n_trees=40, forest_leaf_size=8, betas=(10.0, 20.0, 40.0, 80.0),
@@ -63,7 +63,7 @@ def test_the_sweep_at_the_bandwidth_of_a_fit_scores_what_the_fit_scores(name: st
 
 def test_the_oracle_takes_the_best_accuracy_and_of_equal_ones_the_first() -> None:
     points = [SweepPoint(b, False, {"accuracy": a}) for b, a in ((1.0, 0.4), (2.0, 0.9), (3.0, 0.9))]
-    assert oracle(points).bandwidth == 2.0
+    assert oracles(points)["oracle"].bandwidth == 2.0
 
 
 def test_simulated_data_get_no_scores() -> None:

@@ -70,6 +70,10 @@ class RASP(SignatureClusterer):
  stage_seconds_, n_rows_in_, n_features_in_, feature_names_in_
         As in `RPFCluster`; the bandwidth is sigma.
 
+    Notes
+    -----
+    For the usual form exp(-||x - y||^2 / (2 s^2)) take ``similarity=Gaussian(sigma=2 * s**2)``.
+
     References
     ----------
     Yan, Huang, Jordan: Fast approximate spectral clustering. KDD 2009.
@@ -207,6 +211,10 @@ class KASP(RASP):
     n_clusters_, signatures_, signature_labels_, similarity_, embedding_, eigenvalues_, bandwidth_, distortion_,\
  stage_seconds_, n_rows_in_, n_features_in_, feature_names_in_
         As in `RPFCluster`; the bandwidth is the sigma of the Gaussian kernel.
+
+    Notes
+    -----
+    For the usual form exp(-||x - y||^2 / (2 s^2)) take ``similarity=Gaussian(sigma=2 * s**2)``.
 
     References
     ----------

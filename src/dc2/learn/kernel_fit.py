@@ -20,8 +20,7 @@ from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.io.resolve import as_source
 from dc2.io.source import Block, Source
-from dc2.learn.kernel_functions import KernelAt, KernelShape
-from dc2.learn.kernel_metric import ColumnMetric, gradient_sizes
+from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, gradient_sizes
 from dc2.learn.kernel_parts import EXACT_ROWS, PART_CENTRES, MachinesOfParts, PartMachine, by_leaf, fit_part, part_fold
 from dc2.learn.kernel_search import WORTH_A_STEP, Chosen, Fold, KernelSearch, Points, SearchSpace, Trial, best_ridge
 from dc2.learn.kernel_solver import ExactRidge, NormalSums, ProjectedRidge, kernel_matrix, normal_sums, predicted

@@ -10,9 +10,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -25,10 +24,10 @@ from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among
 from dc2.io.resolve import as_table
 from dc2.io.source import Block, Source
-from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine
-from dc2.learn.kernel_functions import KERNELS, RADIAL
-from dc2.learn.kernel_metric import METRICS
+from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
+from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
 from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
+from dc2.learn.targets import class_labels
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.tables.auto_prepare import OpenedRows, Preparation
@@ -74,7 +73,7 @@ class KernelRecord:
             raise InputError("the parts of a KernelRecord do not fit together.")
 
 
-class KernelMachineBase(SaveMixin, KnowsItsColumns, BaseEstimator):
+class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstimator):
     """The base of the regressor and the classifier."""
 
     _record: KernelRecord
@@ -240,6 +239,27 @@ class KernelMachineBase(SaveMixin, KnowsItsColumns, BaseEstimator):
         """
         return self._map_outputs(X, self._predicted)
 
+    def transform(self, X: Any) -> Any:
+        """Return rows in the units of the metric: each column centred and times `column_scale_`.
+
+        With ``metric="learned"`` distances then weigh each column by how much it explains the target: clusters of
+        these rows follow the columns that matter.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            In the same form as of `predict`.
+        """
+        check_is_fitted(self)
+        source, machine = self._source(X), self._record.machine
+        names = source.feature_names
+        return self._mapped(source, lambda block: machine.metric.apply(usable(block, names)), machine.centres[:1])
+
     def predict_to(
         self, X: Any, path: str | os.PathLike[str], *, id_columns: str | Sequence[str] = (), column: str = "prediction"
     ) -> int:
@@ -285,10 +305,15 @@ class KernelMachineBase(SaveMixin, KnowsItsColumns, BaseEstimator):
         check_is_fitted(self)
         source, machine = self._source(X), self._record.machine
         names = source.feature_names
-        counted = CountsUnseen(lambda block: finish(machine.outputs(block, names)))
+        return self._mapped(
+            source, lambda block: finish(machine.outputs(block, names)), finish(machine.offset[None, :])
+        )
+
+    def _mapped(self, source: Source, function: Callable[[Block], NDArray[Any]], like: NDArray[Any]) -> Any:
+        """Apply a function to each block; `like` shows the form of one row of the result."""
+        counted = CountsUnseen(function)
         with threadpool_limits(limits=1):
-            outputs = mapped_rows(source, counted, lambda: finish(machine.offset[None, :]), RunOptions.of(self))
-            return counted.told(outputs)
+            return counted.told(mapped_rows(source, counted, lambda: like, RunOptions.of(self)))
 
     def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
         preparer = self._record.preparer
@@ -425,10 +450,7 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
     """
 
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
-        if np.asarray(y).dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        classes, codes = np.unique(class_labels(y, "KernelClassifier(...)"), return_inverse=True)
         fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
         held = fitted.held
         temperature = temperature_of(fitted.outputs, held.Y + held.base, held.weights) if len(classes) > 1 else 1.0

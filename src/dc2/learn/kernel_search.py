@@ -12,8 +12,7 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import minimize_scalar
 
 from dc2.io.model_file import saved_record
-from dc2.learn.kernel_functions import KernelShape, median_distance
-from dc2.learn.kernel_metric import ColumnMetric, gradient_sizes
+from dc2.learn.kernel_functions import ColumnMetric, KernelShape, gradient_sizes, median_distance
 from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums
 
 RIDGES = 10.0 ** np.arange(-4, 5)

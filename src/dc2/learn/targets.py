@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -16,11 +17,30 @@ from dc2.compress.compressor import Compressor
 from dc2.compress.divide import share_out
 from dc2.compress.populate import in_one_array
 from dc2.compress.signatures import Signatures
+from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.errors import InputError, ParameterError
 from dc2.io.source import Source
-from dc2.learn.members import drawn_members, means_suffice, rows_at
 from dc2.learn.metadata_routing import SelectedRows, check_length, weights_of
 from dc2.random import seed_sequence
+
+BY_MEANS = frozenset(
+    (
+        "ElasticNet", "ElasticNetCV", "KernelRidge", "KernelRegressor", "KNeighborsRegressor", "Lars", "LarsCV",
+        "Lasso", "LassoCV", "LassoLars", "LassoLarsCV", "LinearRegression", "MLPRegressor",
+        "OrthogonalMatchingPursuit", "PLSRegression", "RadiusNeighborsRegressor", "Ridge", "RidgeCV",
+    )
+)  # fmt: skip
+"""Regressors with a squared error: equal rows with several targets are the same to them as one with the mean."""
+
+MEAN_LOSSES = frozenset(("friedman_mse", "gamma", "poisson", "squared_error"))
+"""Losses whose minimum depends on the mean of the targets alone, if rows are weighted."""
+BY_LOSS = frozenset(
+    (
+        "DecisionTreeRegressor", "ExtraTreeRegressor", "ExtraTreesRegressor", "GammaRegressor",
+        "GradientBoostingRegressor", "HistGradientBoostingRegressor", "PoissonRegressor", "RandomForestRegressor",
+        "SGDRegressor", "TweedieRegressor",
+    )
+)  # fmt: skip
 
 PREDICTIONS = ("predict", "decision_function", "score_samples")
 """The methods that answer for rows, of estimators that are neither clusterers nor transformers."""
@@ -164,7 +184,7 @@ def teach(
         labels = np.asarray(check_array(y, dtype=None, input_name="y"))
         check_length(len(labels), source.n_rows)
         return _member_targets(compressor, source, labels, weighted)
-    labels = _labels(y, type(estimator).__name__)
+    labels = class_labels(y, f"DC2({type(estimator).__name__}(...))")
     check_length(len(labels), source.n_rows)
     return _within_classes(compressor, source, labels, min_per_class, kind is Kind.SEMI_SUPERVISED)
 
@@ -300,15 +320,112 @@ def _numbers(y: Any, multi_output: bool) -> NDArray[Any]:
     return np.asarray(column_or_1d(y, warn=True))
 
 
-def _labels(y: Any, name: str) -> NDArray[Any]:
-    """Return class labels, one per row."""
-    if np.asarray(y).dtype.kind == "f":
+def class_labels(y: Any, model: str) -> NDArray[Any]:
+    """Return class labels, one per row; `model` is what a user would write for one column of several."""
+    y = np.asarray(y)
+    if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O":
+        blank = np.flatnonzero([_is_missing(label) for label in y.flat])
+        if len(blank):
+            raise InputError(
+                f"y has {len(blank)} missing values, the first at position {blank[0]}. Drop these rows, or give them "
+                "a class of their own.",
+                parameter="y",
+            )
     check_classification_targets(y)
-    if type_of_target(y, input_name="y").startswith("multi") and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    if type_of_target(y, input_name="y").startswith("multi") and y.ndim == 2 and y.shape[1] > 1:
         raise InputError(
-            f"y has shape {np.shape(y)}, but rows are compressed within their class, so each needs exactly one. Fit "
-            f"one model per column: MultiOutputClassifier(DC2({name}(...))).",
+            f"y has shape {y.shape}, but each row needs exactly one class. Fit one model per column: "
+            f"MultiOutputClassifier({model}).",
             parameter="y",
         )
     return np.asarray(column_or_1d(y, warn=True))
+
+
+def _is_missing(label: Any) -> bool:
+    same = label == label
+    return label is None or not (isinstance(same, bool | np.bool_) and same)  # NaN != NaN; pandas.NA gives neither
+
+
+# --- rows drawn from signatures, for estimators that learn the spread of targets and not only their mean -----------
+
+
+def means_suffice(estimator: Any) -> bool:
+    """Return whether a regressor learns the same from the mean target of a signature as from the targets of its rows.
+
+    One that is not known to do so does not: it may estimate quantiles, noise or anything else of the spread.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import QuantileRegressor, Ridge
+    >>> means_suffice(Ridge()), means_suffice(QuantileRegressor())
+    (True, False)
+    """
+    inner = _inner(estimator)
+    if not type(inner).__module__.startswith(("sklearn.", "dc2.")):
+        return False
+    name = type(inner).__name__
+    if name in BY_LOSS:
+        parameters = inner.get_params(deep=False)
+        return parameters.get("loss", parameters.get("criterion", "squared_error")) in MEAN_LOSSES
+    return name in BY_MEANS
+
+
+def _inner(estimator: Any) -> Any:
+    """Return what learns the target: the last step of a pipeline, the estimator of a search or of several outputs."""
+    while True:
+        if isinstance(estimator, Pipeline):
+            estimator = estimator.steps[-1][1]
+        elif type(estimator).__module__ in ("sklearn.model_selection._search", "sklearn.multioutput"):
+            estimator = estimator.estimator
+        else:
+            return estimator
+
+
+def drawn_members(
+    ids: NDArray[np.integer[Any]],
+    weights: NDArray[np.float64] | None,
+    n_signatures: int,
+    weighted: bool,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the indices of rows drawn from signatures, and the weight that each represents.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_rows,)
+        The signature of each row.
+    weights : ndarray of shape (n_rows,) or None
+    n_signatures : int
+    weighted : bool
+        Whether the estimator takes weights. Then one row of each signature is drawn; otherwise as many rows
+        at equal distances of weight along the signatures, so that each represents the same share of all rows.
+    rng : Generator
+    """
+    own = np.ones(len(ids)) if weights is None else weights
+    present = np.flatnonzero(own > 0)
+    order = present[np.lexsort((rng.random(len(present)), ids[present]))]
+    total = np.cumsum(own[order])
+    rows = np.bincount(ids, own, n_signatures).astype(np.float64)
+    if weighted:
+        # A random point of each signature's stretch of the total weight: a row is drawn in proportion to its weight.
+        filled = np.flatnonzero(rows)
+        points = np.cumsum(rows)[filled] - rows[filled] * rng.uniform(1e-9, 1.0, len(filled))
+        represented = rows[filled]
+    else:
+        count = min(n_signatures, len(order))
+        points = (np.arange(count) + rng.random()) * (total[-1] / count)
+        represented = np.full(count, float(total[-1]) / count)
+    indices = order[np.minimum(np.searchsorted(total, points, side="right"), len(order) - 1)]
+    return indices, represented
+
+
+def rows_at(source: Source, indices: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the rows of a source with some indices, in one pass."""
+    rows = np.empty((len(indices), source.n_features), source.dtype)
+    for block in source.blocks(DEFAULT_BLOCK_BYTES):
+        inside = np.flatnonzero((indices >= block.start) & (indices < block.stop))
+        if len(inside):
+            rows[inside] = block.take(indices[inside] - block.start)
+    return rows
