@@ -91,8 +91,8 @@ def find_communities(
     found = allowed if (low, high) == (1, n_nodes) else candidates(sweep, evidence, RequestedClusters())
     if allowed and (low > 1 or allowed[0].score > 0):
         best = allowed[0]
-        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.place]), nodes.node_weights)
-        chosen, resolution = best.numbers, float(sweep.resolutions[best.place])
+        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.index]), nodes.node_weights)
+        chosen, resolution = best.numbers, float(sweep.resolutions[best.index])
     else:
         labels, chosen, resolution = _fewest(nodes, sweep, evidence, low)
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
@@ -111,8 +111,8 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
     evidence = Evidence(nodes, sweep)
     same = [plateau for plateau in plateaus(sweep, evidence.below) if plateau.n_clusters == k]
     if same:
-        place = clearest(same[0], evidence)
-        labels, resolution = sweep.partitions[place], float(sweep.resolutions[place])
+        index = clearest(same[0], evidence)
+        labels, resolution = sweep.partitions[index], float(sweep.resolutions[index])
     else:
         labels, found_at = exactly(nodes, sweep, k)
         resolution = np.nan if found_at is None else found_at
@@ -182,13 +182,13 @@ def _result(
 ) -> CommunityResult:
     """Put the result together: layers are the candidates with enough evidence, and groups of clusters far apart."""
     far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
-    reliable = [sweep.partitions[candidate.place] for candidate in found if candidate.score > 0]
+    reliable = [sweep.partitions[candidate.index] for candidate in found if candidate.score > 0]
     others = distinct([*reliable, *far.layers()], nodes.node_weights)
     layers, chosen = nest(nodes.graph, nodes.node_weights, labels, others)
     heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], sweep, far)
     scores = np.full(len(sweep.resolutions), np.nan)
     for candidate in found:
-        scores[candidate.plateau.places] = candidate.score
+        scores[candidate.plateau.indices] = candidate.score
     path: dict[str, NDArray[np.generic]] = {
         "resolution": sweep.resolutions,
         "n_clusters": sweep.n_clusters,
@@ -209,8 +209,8 @@ def partitions_by_number(result: CommunityResult, node_weights: NDArray[np.float
     """
     found: dict[int, NDArray[np.int32]] = {}
     for k in np.unique(result.sweep.n_clusters).tolist():
-        places = np.flatnonzero(result.sweep.n_clusters == k)
-        found[k] = by_weight(result.sweep.partitions[places[len(places) // 2]], node_weights)
+        indices = np.flatnonzero(result.sweep.n_clusters == k)
+        found[k] = by_weight(result.sweep.partitions[indices[len(indices) // 2]], node_weights)
     found[result.n_clusters] = result.labels
     return dict(sorted(found.items()))
 
@@ -256,8 +256,8 @@ def _bootstrapped(
     has more clusters, they are merged. If asked for, borders through clouds are moved.
     """
     k = int(labels.max()) + 1
-    place = _place_of(sweep, labels, nodes.node_weights, resolution)
-    at, finer = float(sweep.resolutions[place]), sweep.n_clusters[place] > k
+    index = _index_of(sweep, labels, nodes.node_weights, resolution)
+    at, finer = float(sweep.resolutions[index]), sweep.n_clusters[index] > k
 
     def bootstrap(number: int) -> NDArray[np.int32]:
         graph = resampled(nodes.graph, nodes.seed + number)
@@ -270,10 +270,10 @@ def _bootstrapped(
         return list(pool.map(bootstrap, numbers))
 
 
-def _place_of(
+def _index_of(
     sweep: ResolutionSweep, labels: NDArray[np.int32], node_weights: NDArray[np.float64], resolution: float
 ) -> int:
-    """Return the place in the sweep whose clusters agree best with the given ones; of equals, the given resolution."""
+    """Return the index in the sweep whose clusters agree best with the given ones; of equals, the given resolution."""
     alike = np.array([agreement(found, labels, node_weights) for found in sweep.partitions])
     best = np.flatnonzero(alike >= alike.max())
     chosen = best[sweep.resolutions[best] == resolution]
