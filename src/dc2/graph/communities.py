@@ -17,7 +17,7 @@ from dc2.graph.fixed_k import exactly, merged
 from dc2.graph.hierarchy import FarGroups, layer_heights
 from dc2.graph.layers import CommunityResult, by_weight, distinct, nest, parents
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
-from dc2.graph.neighbor_graph import GraphSimilarity
+from dc2.graph.neighbor_graph import GraphSimilarity, SharedRowsGraph
 from dc2.graph.nodes import Nodes
 from dc2.graph.resolutions import (
     GraphNodes,
@@ -36,6 +36,7 @@ from dc2.graph.select_k import (
     clearest,
     evaluated,
     evidence_of,
+    information,
     mean_agreement,
     plateaus,
     resampled,
@@ -117,7 +118,7 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
         labels, found_at = exactly(nodes, sweep, k)
         resolution = np.nan if found_at is None else found_at
     other = _merged_finer(nodes, sweep, k)
-    if other is not None and 2 * crossing_share(nodes.graph, other) < crossing_share(nodes.graph, labels):
+    if other is not None and _better_cut(nodes.graph, other, labels):
         labels, resolution = other, np.nan
     chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, same[0].width if same else 0.0)
     verdict = Verdict(requested, chosen, None, evidence.least, resolution)
@@ -160,6 +161,12 @@ def _merged_finer(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> NDArray[
     partitions += [parts] if parts.max() >= k else []
     found = [merged(nodes.graph, nodes.points, labels, k) for labels in partitions]
     return min(found, key=lambda labels: crossing_share(nodes.graph, labels), default=None)
+
+
+def _better_cut(graph: SharedRowsGraph, other: NDArray[np.int32], labels: NDArray[np.int32]) -> bool:
+    """Return whether half as many edges cross, with at least half of the information: not all nodes in one cluster."""
+    half_crossing = 2 * crossing_share(graph, other) < crossing_share(graph, labels)
+    return half_crossing and 2 * information(other, graph.volumes) > information(labels, graph.volumes)
 
 
 def _fewest(

@@ -80,6 +80,13 @@ def mean_agreement(partitions: Sequence[NDArray[np.int32]], weights: NDArray[np.
     return float(np.mean([agreement(a, b, weights) for a, b in itertools.combinations(partitions, 2)]))
 
 
+def information(labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:
+    """Return the entropy of the clusters' volumes, in nats."""
+    shares = np.bincount(labels, volumes)
+    shares = shares[shares > 0] / max(shares.sum(), 1.0)
+    return float(-(shares * np.log(shares)).sum())
+
+
 def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weight in every cluster of one partition and every cluster of another; zeros may be left out."""
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
@@ -294,10 +301,8 @@ class Evidence:
         return max(cloud, float(np.median(self.agreement(finest))))
 
     def information(self, index: int) -> float:
-        """Return the information in a node's cluster: the entropy of the clusters' volumes, in nats."""
-        shares = np.bincount(self._sweep.partitions[index], self._volumes)
-        shares = shares[shares > 0] / max(shares.sum(), 1.0)
-        return float(-(shares * np.log(shares)).sum())
+        """Return the information in a node's cluster."""
+        return information(self._sweep.partitions[index], self._volumes)
 
     @cached_property
     def below(self) -> float:
