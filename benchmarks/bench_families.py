@@ -161,8 +161,8 @@ def _evoc(X: NDArray[Any], k: int) -> Labels:
 
 def ari(one: Instance, labels: Labels) -> float:
     """Return the ARI with the acceptable labelling that fits best, over rows that are not noise in the truth."""
-    told = one.y > 0
-    return max(_ari(y[told], labels[told]) for y in one.accept)
+    scored = one.y > 0
+    return max(_ari(y[scored], labels[scored]) for y in one.accept)
 
 
 def _ari(truth: Labels, labels: Labels) -> float:
@@ -238,9 +238,9 @@ def _by_method(rows: list[Row], names: list[str]) -> str:
     return table(head, lines)
 
 
-def _share(told: Iterable[bool]) -> str:
-    told = list(told)
-    return f"{np.mean(told):.0%}" if told else ""
+def _share(values: Iterable[bool]) -> str:
+    values = list(values)
+    return f"{np.mean(values):.0%}" if values else ""
 
 
 def _by_family(rows: list[Row], names: list[str]) -> str:
@@ -281,7 +281,7 @@ def dump(tasks: list[tuple[str, int, float]], jobs: int, path: Path) -> None:
     cluster; those of partition i are at ``first[i]:first[i + 1]``.
     """
     start = time.time()
-    found = _run(looked_into, tasks, jobs)
+    found = _run(examined, tasks, jobs)
     sets = [one for one, _ in found]
     parts = [part | {"set": i} for i, (_, many) in enumerate(found) for part in many]
     arrays = {f"set_{name}": np.array([one[name] for one in sets]) for name in sets[0]}
@@ -294,38 +294,38 @@ def dump(tasks: list[tuple[str, int, float]], jobs: int, path: Path) -> None:
     print(f"{len(sets)} sets, {len(parts)} partitions in {time.time() - start:.0f} s: {path}")
 
 
-def looked_into(task: tuple[str, int, float]) -> tuple[Row, list[Row]]:
+def examined(task: tuple[str, int, float]) -> tuple[Row, list[Row]]:
     """Return what is known about a data set, and about each partition of its sweep."""
     one = instance(*task)
     nodes, node = nodes_of(one.X)
     result = graphs.find_communities(nodes, RequestedClusters())
-    profile = result.profile
-    evidence = Evidence(nodes, profile, result.resolution_path)
-    places = np.flatnonzero(profile.n_clusters > 1)
+    sweep = result.sweep
+    evidence = Evidence(nodes, sweep, result.resolution_path)
+    places = np.flatnonzero(sweep.n_clusters > 1)
     evidence.agreement(places)
-    runs = plateaus(profile, evidence.below)
-    told = one.y > 0
+    runs = plateaus(sweep, evidence.below)
+    scored = one.y > 0
     parts = []
-    for place in range(len(profile.resolutions)):
-        labels = profile.partitions[place]
+    for place in range(len(sweep.resolutions)):
+        labels = sweep.partitions[place]
         depths = np.zeros(1)
         crossing = 0.0
-        if profile.n_clusters[place] > 1:
+        if sweep.n_clusters[place] > 1:
             depths, crossing = evidence._density_gaps.of_partition(labels)
-        run = next((i for i, plateau in enumerate(runs) if place in plateau.places), -1)
+        run = next((i for i, plateau in enumerate(runs) if place in plateau.indices), -1)
         parts.append(
             {
-                "resolution": float(profile.resolutions[place]),
-                "n_clusters": int(profile.n_clusters[place]),
+                "resolution": float(sweep.resolutions[place]),
+                "n_clusters": int(sweep.n_clusters[place]),
                 "plateau": run,
                 "width": runs[run].width if run >= 0 else 0.0,
-                "evaluated": run >= 0 and bool(place in runs[run].looks()),
+                "evaluated": run >= 0 and bool(place in runs[run].examined()),
                 "agreement": float(evidence.agreements[place]),
                 "depth": float(np.clip(depths, 0, 1).mean()),
                 "crossing": crossing,
                 "score": float(result.resolution_path["score"][place]),
                 "ari": ari(one, labels[node]),
-                "ari_main": _ari(one.y[told], labels[node][told]),
+                "ari_main": _ari(one.y[scored], labels[node][scored]),
                 "cluster_mass": np.bincount(labels, nodes.node_weights) / nodes.node_weights.sum(),
                 "cluster_depth": np.minimum(depths, 10.0),
             }

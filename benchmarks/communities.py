@@ -88,12 +88,12 @@ def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) ->
 
 def scores(labels: NDArray[Any], truth: NDArray[Any]) -> tuple[float, float]:
     """Return ARI and NMI over rows that are not noise."""
-    told = truth > 0
-    return adjusted_rand_score(truth[told], labels[told]), normalized_mutual_info_score(truth[told], labels[told])
+    scored = truth > 0
+    return adjusted_rand_score(truth[scored], labels[scored]), normalized_mutual_info_score(truth[scored], labels[scored])
 
 
 def nodes(one: Set, X: NDArray[Any]) -> tuple[SharedRowsGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:
-    """Return the tie graph, the places and masses of its nodes, and each row's node."""
+    """Return the neighbour graph, the points and weights of its nodes, and each row's node."""
     if one.signatures:
         router = Compressor(one.signatures, populate="nearest", refine=2, random_state=0).fit(X).router_
         m = neighbors_per_row(len(router.centres), len(X) / len(router.centres), X.shape[1])

@@ -17,7 +17,7 @@ from dc2.graph.fixed_k import exactly, merged
 from dc2.graph.hierarchy import FarGroups, layer_heights
 from dc2.graph.layers import CommunityResult, by_weight, distinct, nest, parents
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
-from dc2.graph.neighbor_graph import GraphSimilarity
+from dc2.graph.neighbor_graph import GraphSimilarity, SharedRowsGraph
 from dc2.graph.nodes import Nodes
 from dc2.graph.resolutions import (
     GraphNodes,
@@ -36,6 +36,7 @@ from dc2.graph.select_k import (
     clearest,
     evaluated,
     evidence_of,
+    information,
     mean_agreement,
     plateaus,
     resampled,
@@ -91,8 +92,8 @@ def find_communities(
     found = allowed if (low, high) == (1, n_nodes) else candidates(sweep, evidence, RequestedClusters())
     if allowed and (low > 1 or allowed[0].score > 0):
         best = allowed[0]
-        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.place]), nodes.node_weights)
-        chosen, resolution = best.numbers, float(sweep.resolutions[best.place])
+        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.index]), nodes.node_weights)
+        chosen, resolution = best.numbers, float(sweep.resolutions[best.index])
     else:
         labels, chosen, resolution = _fewest(nodes, sweep, evidence, low)
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
@@ -111,13 +112,13 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
     evidence = Evidence(nodes, sweep)
     same = [plateau for plateau in plateaus(sweep, evidence.below) if plateau.n_clusters == k]
     if same:
-        place = clearest(same[0], evidence)
-        labels, resolution = sweep.partitions[place], float(sweep.resolutions[place])
+        index = clearest(same[0], evidence)
+        labels, resolution = sweep.partitions[index], float(sweep.resolutions[index])
     else:
         labels, found_at = exactly(nodes, sweep, k)
         resolution = np.nan if found_at is None else found_at
     other = _merged_finer(nodes, sweep, k)
-    if other is not None and 2 * crossing_share(nodes.graph, other) < crossing_share(nodes.graph, labels):
+    if other is not None and _better_cut(nodes.graph, other, labels):
         labels, resolution = other, np.nan
     chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, same[0].width if same else 0.0)
     verdict = Verdict(requested, chosen, None, evidence.least, resolution)
@@ -162,6 +163,12 @@ def _merged_finer(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> NDArray[
     return min(found, key=lambda labels: crossing_share(nodes.graph, labels), default=None)
 
 
+def _better_cut(graph: SharedRowsGraph, other: NDArray[np.int32], labels: NDArray[np.int32]) -> bool:
+    """Return whether half as many edges cross, with at least half of the information: not all nodes in one cluster."""
+    half_crossing = 2 * crossing_share(graph, other) < crossing_share(graph, labels)
+    return half_crossing and 2 * information(other, graph.volumes) > information(labels, graph.volumes)
+
+
 def _fewest(
     nodes: GraphNodes, sweep: ResolutionSweep, evidence: Evidence, low: int
 ) -> tuple[NDArray[np.int32], NumberEvidence, float]:
@@ -182,13 +189,13 @@ def _result(
 ) -> CommunityResult:
     """Put the result together: layers are the candidates with enough evidence, and groups of clusters far apart."""
     far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
-    reliable = [sweep.partitions[candidate.place] for candidate in found if candidate.score > 0]
+    reliable = [sweep.partitions[candidate.index] for candidate in found if candidate.score > 0]
     others = distinct([*reliable, *far.layers()], nodes.node_weights)
     layers, chosen = nest(nodes.graph, nodes.node_weights, labels, others)
     heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], sweep, far)
     scores = np.full(len(sweep.resolutions), np.nan)
     for candidate in found:
-        scores[candidate.plateau.places] = candidate.score
+        scores[candidate.plateau.indices] = candidate.score
     path: dict[str, NDArray[np.generic]] = {
         "resolution": sweep.resolutions,
         "n_clusters": sweep.n_clusters,
@@ -209,8 +216,8 @@ def partitions_by_number(result: CommunityResult, node_weights: NDArray[np.float
     """
     found: dict[int, NDArray[np.int32]] = {}
     for k in np.unique(result.sweep.n_clusters).tolist():
-        places = np.flatnonzero(result.sweep.n_clusters == k)
-        found[k] = by_weight(result.sweep.partitions[places[len(places) // 2]], node_weights)
+        indices = np.flatnonzero(result.sweep.n_clusters == k)
+        found[k] = by_weight(result.sweep.partitions[indices[len(indices) // 2]], node_weights)
     found[result.n_clusters] = result.labels
     return dict(sorted(found.items()))
 
@@ -256,8 +263,8 @@ def _bootstrapped(
     has more clusters, they are merged. If asked for, borders through clouds are moved.
     """
     k = int(labels.max()) + 1
-    place = _place_of(sweep, labels, nodes.node_weights, resolution)
-    at, finer = float(sweep.resolutions[place]), sweep.n_clusters[place] > k
+    index = _index_of(sweep, labels, nodes.node_weights, resolution)
+    at, finer = float(sweep.resolutions[index]), sweep.n_clusters[index] > k
 
     def bootstrap(number: int) -> NDArray[np.int32]:
         graph = resampled(nodes.graph, nodes.seed + number)
@@ -270,10 +277,10 @@ def _bootstrapped(
         return list(pool.map(bootstrap, numbers))
 
 
-def _place_of(
+def _index_of(
     sweep: ResolutionSweep, labels: NDArray[np.int32], node_weights: NDArray[np.float64], resolution: float
 ) -> int:
-    """Return the place in the sweep whose clusters agree best with the given ones; of equals, the given resolution."""
+    """Return the index in the sweep whose clusters agree best with the given ones; of equals, the given resolution."""
     alike = np.array([agreement(found, labels, node_weights) for found in sweep.partitions])
     best = np.flatnonzero(alike >= alike.max())
     chosen = best[sweep.resolutions[best] == resolution]

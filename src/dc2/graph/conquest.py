@@ -17,7 +17,7 @@ from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.nodes import Nodes
 from dc2.io.model_file import saved_record
 
-RESAMPLINGS = 10  # that tell how stable clusters are
+RESAMPLINGS = 10  # for the stability of clusters
 
 Path = dict[str, NDArray[Any]]
 
@@ -25,7 +25,7 @@ Path = dict[str, NDArray[Any]]
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What spectral clustering looked at.
+    """What spectral clustering measured.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Conquest:
     labels : ndarray of shape (n_nodes,), int32
         The cluster of each node; clusters are numbered by weight, heaviest first, equals by the first node.
     wanted : int
-        The number of clusters that was asked for or chosen; fewer are found only where nodes cannot be told apart.
+        The number of clusters that was asked for or chosen; fewer are found only where nodes are equal.
     spectrum : Spectrum or None
         How, where eigenvectors decided.
     communities : CommunityResult or None

@@ -83,7 +83,7 @@ def layer_heights(n_clusters: Sequence[int], sweep: ResolutionSweep, far: FarGro
     counts = np.maximum.accumulate(sweep.n_clusters)
     heights = []
     for number in n_clusters:
-        place = max(int(np.searchsorted(counts, number, side="right")) - 1, 0)
-        depth = float(np.log(sweep.resolutions[-1] / sweep.resolutions[place]))
+        index = max(int(np.searchsorted(counts, number, side="right")) - 1, 0)
+        depth = float(np.log(sweep.resolutions[-1] / sweep.resolutions[index]))
         heights.append(depth + float(np.log1p(far.distance_of(number))))
     return np.array(heights)

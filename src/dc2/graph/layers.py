@@ -29,7 +29,7 @@ def nest(
     layers : tuple of ndarray
         Finest first. Every cluster of a layer lies within one cluster of the next. Clusters are numbered by weight.
     chosen : int
-        The place of the chosen partition.
+        The index of the chosen partition.
     """
     n_chosen = int(chosen.max()) + 1
     finer = sorted((labels for labels in others if labels.max() + 1 > n_chosen), key=lambda labels: labels.max())
@@ -59,11 +59,11 @@ SAME_LAYER = 0.95
 
 def distinct(ranked: Sequence[Labels], node_weights: NDArray[np.float64]) -> list[Labels]:
     """Return the partitions, best first, without those that are almost the same as a better one."""
-    kept: list[Labels] = []
+    found: list[Labels] = []
     for labels in ranked:
-        if all(agreement(labels, other, node_weights) <= SAME_LAYER for other in kept):
-            kept.append(labels)
-    return kept
+        if all(agreement(labels, other, node_weights) <= SAME_LAYER for other in found):
+            found.append(labels)
+    return found
 
 
 def parents(layers: Sequence[Labels]) -> tuple[Labels, ...]:
@@ -78,7 +78,7 @@ def parents(layers: Sequence[Labels]) -> tuple[Labels, ...]:
 
 
 def by_weight(labels: Labels, node_weights: NDArray[np.float64]) -> Labels:
-    """Number clusters by weight, the heaviest first; in a draw, the one with the earlier node comes first."""
+    """Number clusters by weight, the heaviest first; if equal, the one with the earlier node comes first."""
     clusters, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     weight = np.bincount(codes, node_weights, minlength=len(clusters))
     ranks = np.empty(len(clusters), dtype=np.int32)
@@ -88,7 +88,7 @@ def by_weight(labels: Labels, node_weights: NDArray[np.float64]) -> Labels:
 
 
 def majority(fine: Labels, coarse: Labels, node_weights: NDArray[np.float64]) -> Labels:
-    """Return for each fine cluster the coarse one that holds most of its weight, the smaller number in a draw."""
+    """Return for each fine cluster the coarse one that holds most of its weight, the smaller number if equal."""
     n_coarse = int(coarse.max()) + 1
     pairs, codes = np.unique(fine.astype(np.int64) * n_coarse + coarse, return_inverse=True)
     weight = np.bincount(codes, node_weights)
@@ -113,16 +113,16 @@ def _inside(graph: SharedRowsGraph, node_weights: NDArray[np.float64], fine: Lab
         return fine
     weight = np.bincount(codes, node_weights)
     target = np.arange(len(pieces))
-    ties = edges_between(graph, codes.astype(np.int32), len(pieces))
+    edges = edges_between(graph, codes.astype(np.int32), len(pieces))
     for piece in np.flatnonzero(~own):
         hosts = np.flatnonzero(own & (of_coarse == of_coarse[piece]))
         if not len(hosts):
             target[piece] = np.flatnonzero(of_coarse == of_coarse[piece])[0]
             continue
-        row = slice(ties.indptr[piece], ties.indptr[piece + 1])
-        tied = np.zeros(len(pieces))
-        tied[ties.indices[row]] = ties.data[row]
-        target[piece] = hosts[np.lexsort((hosts, -weight[hosts], -tied[hosts]))[0]]
+        row = slice(edges.indptr[piece], edges.indptr[piece + 1])
+        shared = np.zeros(len(pieces))
+        shared[edges.indices[row]] = edges.data[row]
+        target[piece] = hosts[np.lexsort((hosts, -weight[hosts], -shared[hosts]))[0]]
     return np.unique(target[codes], return_inverse=True)[1].astype(np.int32)
 
 
@@ -138,7 +138,7 @@ class CommunityResult:
     layers : tuple of ndarray of shape (n_nodes,), int32
         Nested partitions, finest first; `labels` is one of them.
     chosen_layer : int
-        The place of `labels` among the layers.
+        The index of `labels` among the layers.
     cluster_tree : tuple of ndarray
         For each layer the cluster of the next layer that contains each of its clusters; for the last layer the root.
     heights : ndarray of shape (n_layers + 1,)
@@ -163,7 +163,7 @@ class CommunityResult:
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a result is read from a model file."""
         n_nodes, path = len(self.labels), self.resolution_path
-        n_looks = len(self.sweep.resolutions)
+        n_resolutions = len(self.sweep.resolutions)
         if (
             any(not _is_partition(labels, n_nodes) for labels in (self.labels, *self.layers))
             or type(self.chosen_layer) is not int
@@ -173,9 +173,9 @@ class CommunityResult:
             or self.heights.shape != (len(self.layers) + 1,)
             or not np.isfinite(self.heights).all()
             or (np.diff(self.heights) < 0).any()
-            or self.sweep.partitions.shape != (n_looks, n_nodes)
+            or self.sweep.partitions.shape != (n_resolutions, n_nodes)
             or set(path) != {"resolution", "n_clusters", "agreement", "depth", "crossing", "score", "chosen"}
-            or any(values.shape != (n_looks,) for values in path.values())
+            or any(values.shape != (n_resolutions,) for values in path.values())
         ):
             raise InputError("the parts of a CommunityResult do not fit together.")
 

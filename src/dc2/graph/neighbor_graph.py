@@ -1,4 +1,4 @@
-"""Ties: nodes are alike if the same rows lie near both."""
+"""The neighbour graph: nodes are alike if the same rows are near both."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ FEWEST_SIGNATURES = 1000
 SIGNATURES_PER_DIMENSION = 256
 NUMBERS_IN_SIGNATURES = 1 << 24
 FEWEST_ROWS_PER_SIGNATURE = 4
-COMPRESSED_TIES, ROWS_BETWEEN_NODES = 5, 3
+COMPRESSED_EDGES, ROWS_BETWEEN_NODES = 5, 3
 
 
 def neighbors_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int:
-    """Return how many nodes each row is tied to, including itself if rows are the nodes.
+    """Return how many nodes each row connects, including itself if rows are the nodes.
 
-    If nodes stand for three rows or more, five ties are enough: rows between two nodes tie them. If they stand for
-    fewer, a row has more ties, so that a node has as many in all. If rows are the nodes, ties must bridge gaps that are
-    there by chance, and no others. With more rows such gaps become more, but not wider, so the number of ties grows
+    If nodes represent three rows or more, five edges a row are enough: rows between two nodes connect them. If fewer,
+    a row has more edges, so that a node has as many in all. If rows are the nodes, edges must bridge gaps that are
+    there by chance, and no others. With more rows such gaps become more, but not wider, so the number of edges grows
     slowly, with the fourth root, from 8 to 15 (spirals of 300 rows fuse from 12 on; thousands of rows in two columns
     need 12 or more). In three columns or more there are more directions in which neighbours can lie, and at least 12.
     In one column a single gap separates all rows, whereas a cut through a plane crosses many; there it is twice the
@@ -53,13 +53,13 @@ def neighbors_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int
     (12, 10, 8)
     """
     if rows_per_node >= ROWS_BETWEEN_NODES:
-        return min(COMPRESSED_TIES, n_nodes)
-    ties = min(max(round(1.5 * math.sqrt(math.sqrt(n_nodes))), 8 if n_columns <= 2 else 12), 15)
+        return min(COMPRESSED_EDGES, n_nodes)
+    edges = min(max(round(1.5 * math.sqrt(math.sqrt(n_nodes))), 8 if n_columns <= 2 else 12), 15)
     if n_columns == 1:
-        ties = max(ties, min(round(2 * math.sqrt(n_nodes)), 60))
-    ties = max(round(ties / max(rows_per_node, 1.0)), COMPRESSED_TIES)
-    # With only tens of rows, ties must still be fewer than the rows of a cluster.
-    return max(1, min(ties, max(4, n_nodes // 4), n_nodes))
+        edges = max(edges, min(round(2 * math.sqrt(n_nodes)), 60))
+    edges = max(round(edges / max(rows_per_node, 1.0)), COMPRESSED_EDGES)
+    # With only tens of rows, edges must still be fewer than the rows of a cluster.
+    return max(1, min(edges, max(4, n_nodes // 4), n_nodes))
 
 
 def rows_as_nodes(n_columns: int, dimension: int | None = None) -> int:
@@ -67,7 +67,7 @@ def rows_as_nodes(n_columns: int, dimension: int | None = None) -> int:
 
     In a few columns signatures are nearly as good, and far fewer. In many, rows lie near curved surfaces, but their
     means lie off them, so that clusters blur. Therefore the number grows with the columns, from 16,384 to 100,000 rows,
-    with at most 64 million numbers to be kept. `dimension` counts the columns without constant and dependent ones, if
+    with at most 64 million numbers in memory. `dimension` counts the columns without constant and dependent ones, if
     that is known.
 
     Examples
@@ -90,10 +90,10 @@ def signatures_for(
 
     Rows themselves are the best nodes, if they are few enough (see `rows_as_nodes`). Beyond that, the number of
     signatures grows with the logarithm of rows and, slowly, with columns, and is at least ten for each cluster asked
-    for. This tells hundreds of clusters apart, in at most one and a half times the time of 1000 signatures.
+    for. This separates hundreds of clusters, in at most one and a half times the time of 1000 signatures.
 
     If rows need many dimensions, the mean of many rows lies off the surfaces that the rows lie near, and clusters
-    blur. So there are at least 256 signatures for each dimension, as long as each stands for four rows or more and all
+    blur. So there are at least 256 signatures for each dimension, as long as each represents four rows or more and all
     hold no more than 16 million numbers. This makes no difference for narrow rows.
 
     Parameters
@@ -130,7 +130,7 @@ def signatures_for(
     return min(max(grown, fine, SIGNATURES_PER_CLUSTER * (n_clusters or 1)), n_distinct)
 
 
-# Sums of whole numbers are exact in float64, in any order, below 2^53. All ties of a graph together stay below that.
+# Sums of whole numbers are exact in float64, in any order, below 2^53. All edges of a graph together stay below that.
 _EXACT_BITS = 53
 
 
@@ -142,7 +142,7 @@ class SharedRowsGraph:
     Attributes
     ----------
     indptr : ndarray of shape (n_nodes + 1,), int64
-        Where each node's ties start.
+        Where each node's edges start.
     indices : ndarray of shape (n_neighbors,), int32
         The other end of each tie, ascending within a node.
     weights : ndarray of shape (n_neighbors,), float64
@@ -186,7 +186,7 @@ class SharedRowsGraph:
         ):
             raise InputError("the parts of a SharedRowsGraph do not fit together.")
         if not self.weights.sum() < 2.0**53 or not self._is_symmetric():
-            raise InputError("the ties of a SharedRowsGraph are not the same in both directions, or too many.")
+            raise InputError("the edges of a SharedRowsGraph are not the same in both directions, or too many.")
 
     def _is_symmetric(self) -> bool:
         # The difference of both directions would be a third copy, and its absolute values a fourth.
@@ -204,7 +204,7 @@ class SharedRowsGraph:
 
     @cached_property
     def volumes(self) -> NDArray[np.float64]:
-        """The summed ties of each node."""
+        """The summed edges of each node."""
         totals = np.concatenate([[0.0], np.cumsum(self.weights)])
         volumes: NDArray[np.float64] = totals[self.indptr[1:]] - totals[self.indptr[:-1]]
         return volumes
@@ -226,16 +226,16 @@ class SharedRowsGraph:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def matrix(self) -> csr_array:
-        """Return the ties as a sparse matrix."""
+        """Return the edges as a sparse matrix."""
         starts = _narrow(self.indptr)
         return csr_array((self.weights, self.indices, starts), shape=(self.n_nodes, self.n_nodes))
 
 
 def shared_rows_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_nodes: int) -> SharedRowsGraph:
-    """Tie every two nodes by the summed weight of the rows that are near both.
+    """Connect every two nodes by the summed weight of the rows that are near both.
 
     With B the 0/1 matrix of rows and their nearest nodes, this is B' diag(weights) B without its diagonal. A row
-    adds its full weight to each of its ties, so all sums are of whole numbers and exact.
+    adds its full weight to each of its edges, so all sums are of whole numbers and exact.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def reweighted(graph: SharedRowsGraph, factors: NDArray[np.float64]) -> SharedRo
 
 
 def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[np.float64]:
-    """Return whole numbers in proportion to the weights, small enough for all ties to add up exactly."""
+    """Return whole numbers in proportion to the weights, small enough for all edges to add up exactly."""
     if weights is None:
         return np.ones(n_rows)
     weights = np.asarray(weights, dtype=np.float64)
@@ -295,9 +295,9 @@ def _whole_numbers(values: NDArray[np.float64]) -> bool:
 
 @saved_model
 class NeighborGraph(BaseEstimator):
-    """The tie graph: every row ties the signatures that lie nearest to it to each other.
+    """The neighbour graph: every row connects the signatures that are nearest to it with each other.
 
-    Two signatures are tied by the rows that lie between them, so that the graph sees density where a kernel sees only
+    The rows between two signatures connect them, so that the graph sees density where a kernel sees only
     distance. It is sparse at any size and has no bandwidth.
 
     Parameters
@@ -325,7 +325,7 @@ class NeighborGraph(BaseEstimator):
             check_integer("n_neighbors", self.n_neighbors, low=2)
 
     def edges_per_row(self, points: NDArray[Any], rows_per_node: float) -> int:
-        """Return how many of the nodes at some points each row connects, if a node stands for so many rows."""
+        """Return how many of the nodes at some points each row connects, if a node represents so many rows."""
         if self.n_neighbors != "auto":
             return min(int(self.n_neighbors), len(points))
         return neighbors_per_row(len(points), rows_per_node, spanned_dimension(points))
@@ -333,7 +333,7 @@ class NeighborGraph(BaseEstimator):
     def build(
         self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
     ) -> GraphSimilarity:
-        """Look at the nearest nodes of rows, and tie these to each other; nothing in it is random."""
+        """Connect the nearest nodes of each row with each other; nothing in it is random."""
         assert nodes.near is not None
         ids, weights = nodes.near.ids, nodes.near.weights
         return GraphSimilarity(shared_rows_graph(ids, weights, len(nodes)), ids.shape[1])
@@ -342,13 +342,13 @@ class NeighborGraph(BaseEstimator):
 @saved_record
 @dataclass(frozen=True, eq=False)
 class GraphSimilarity:
-    """The tie graph of nodes.
+    """The neighbour graph of nodes.
 
     Attributes
     ----------
     graph : SharedRowsGraph
     n_neighbors : int
-        How many nodes each row ties together.
+        How many nodes each row connects.
     """
 
     graph: SharedRowsGraph
@@ -365,7 +365,7 @@ class GraphSimilarity:
 
     def strength(self, some: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the share of the rows near one node that lie near the other too, 1 for a node and itself."""
-        # A row near a node gives it n_neighbors - 1 ties.
+        # A row near a node gives it n_neighbors - 1 edges.
         rows_near = np.maximum(self.graph.volumes[some], 1.0) / max(self.n_neighbors - 1, 1)
         shared = self.matrix()[some][:, some].toarray()
         strength: NDArray[np.float64] = shared / np.sqrt(np.outer(rows_near, rows_near))
@@ -373,13 +373,13 @@ class GraphSimilarity:
         return np.minimum(strength, 1.0)
 
     def apart(self, some: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return distances: a few nodes out of very many are hardly tied to each other."""
+        """Return distances: a few nodes out of very many hardly share edges."""
         return np.asarray(euclidean_distances(points))
 
     def describe(self) -> Description:
         """Say what it is."""
         return Description(
-            neighbours=f"Every row ties the {self.n_neighbors} signatures nearest to it",
+            neighbours=f"Every row connects the {self.n_neighbors} signatures nearest to it",
             meaning="Alike means: of the rows that lie near one of the two signatures, the share that lies near both.",
             unit="shared rows",
             whole="of rows",

@@ -37,12 +37,12 @@ class Nodes:
     Attributes
     ----------
     points : ndarray of shape (n_nodes, n_features), float32
-        About their mean, and divided by a power of two where float32 could not hold them. A node without rows stands
-        where the nearest one with rows stands.
+        About their mean, and divided by a power of two where float32 could not hold them. A node without rows is
+        where the nearest one with rows is.
     node_weights : ndarray of shape (n_nodes,), float64
-        The rows, or their weight, that each stands for.
+        The rows, or their weight, that each represents.
     are_rows : bool
-        Whether each node is a distinct row, and stands for no others.
+        Whether each node is a distinct row, and represents no others.
     near : NearRows or None
         Rows with their nearest nodes, as many as the similarity needs; None if it needs none.
     """
@@ -62,7 +62,7 @@ class Nodes:
 
     @property
     def relative_weights(self) -> NDArray[np.float64]:
-        """Masses with mean 1; a node without rows keeps its place, but carries next to no weight."""
+        """Weights with mean 1; a node without rows stays, but carries next to no weight."""
         if not self.node_weights.any():
             return np.ones(len(self.node_weights))
         relative: NDArray[np.float64] = np.maximum(self.node_weights, 1e-9 * self.node_weights.mean())
@@ -110,13 +110,13 @@ class Description:
     Attributes
     ----------
     neighbours : str
-        Half a sentence on how neighbours are found, such as "Distances tell which signatures are neighbours".
+        Half a sentence on how neighbours are found, such as "Distances show which signatures are neighbours".
     meaning : str
         What it means that two signatures are alike.
     unit : str
         What its numbers count.
     whole : str
-        What a number of 1 stands for, such as "all trees"; empty where the numbers are not shares.
+        What a number of 1 means, such as "all trees"; empty where the numbers are not shares.
     """
 
     neighbours: str
@@ -131,7 +131,7 @@ class Similarity(Protocol):
     Attributes
     ----------
     sparse : bool
-        Decides the conqueror: a sparse similarity is a graph of ties, conquered by communities; a dense one is a
+        Decides the conqueror: a sparse similarity is a neighbour graph, conquered by communities; a dense one is a
         kernel matrix, conquered by its eigenvectors.
     """
 
@@ -159,7 +159,7 @@ class DenseSimilarity(Similarity, Protocol):
     bandwidths : tuple of float
         Those to choose from, ascending.
     bandwidths_for_counting : tuple of float
-        Those of them that tell how many clusters there are.
+        Those of them that show how many clusters there are.
     """
 
     bandwidth: float | None
@@ -186,10 +186,10 @@ class SimilarityRecipe(Protocol):
     uses_rows: ClassVar[bool]
 
     def edges_per_row(self, points: NDArray[Any], rows_per_node: float) -> int:
-        """Return how many of its nearest nodes each row connects, if a node stands for so many rows."""
+        """Return how many of its nearest nodes each row connects, if a node represents so many rows."""
 
     def check(self) -> None:
         """Raise if a parameter is impossible."""
 
     def build(self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None) -> Any:
-        """Return the similarity of nodes; with `weighted` it regards how many rows each stands for."""
+        """Return the similarity of nodes; with `weighted` it regards how many rows each represents."""

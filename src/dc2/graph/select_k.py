@@ -1,4 +1,4 @@
-"""Choosing the number of clusters: persistence over resolutions, agreement of resamples, valleys between clusters."""
+"""Choosing the number of clusters: persistence over resolutions, bootstrap agreement, density gaps."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def resampled(graph: SharedRowsGraph, seed: int) -> SharedRowsGraph:
 
     All rows with the same nearest node share one weight, drawn from the exponential distribution. If rows are the
     nodes, this is one draw per row. If a node stands for many rows, separate draws would average out, and even an
-    arbitrary cut between nodes would look certain.
+    arbitrary cut between nodes would seem certain.
     """
     return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
 
 
 def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
     """Return the weights of a Bayesian bootstrap, drawn by hash: whole numbers with a mean of 16."""
-    places = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
-    drawn: NDArray[np.float64] = _EXPONENTIAL[places]
+    indices = (core.hash_rows(seed, 0, n_nodes) >> np.uint64(56)).astype(np.intp)
+    drawn: NDArray[np.float64] = _EXPONENTIAL[indices]
     return drawn
 
 
@@ -80,6 +80,13 @@ def mean_agreement(partitions: Sequence[NDArray[np.int32]], weights: NDArray[np.
     return float(np.mean([agreement(a, b, weights) for a, b in itertools.combinations(partitions, 2)]))
 
 
+def information(labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:
+    """Return the entropy of the clusters' volumes, in nats."""
+    shares = np.bincount(labels, volumes)
+    shares = shares[shares > 0] / max(shares.sum(), 1.0)
+    return float(-(shares * np.log(shares)).sum())
+
+
 def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weight in every cluster of one partition and every cluster of another; zeros may be left out."""
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
@@ -103,12 +110,12 @@ FINEST, ARBITRARY = 3, MOST_CROSSING / 2
 # The agreement with one resample may be lower by this much than the mean over all: the others are not drawn where even
 # so much more would not be enough.
 LUCK = 0.1
-LOOKS = 3
+EXAMINED = 3
 # Plateaus examined together, side by side in threads.
 TOGETHER = 4
-# The least score that makes a plateau worth a look as a layer, relative to the best.
+# The least score that makes a plateau a candidate for a layer, relative to the best.
 LAYER_SHARE = 0.25
-# How far a plateau reaches beyond an end of the profile, in the logarithm of resolutions: at least, and at most.
+# How far a plateau reaches beyond an end of the sweep, in the logarithm of resolutions: at least, and at most.
 END, FARTHEST_END = 0.125, 4.0
 
 
@@ -119,28 +126,28 @@ class Plateau:
     Attributes
     ----------
     n_clusters : int
-    places : ndarray
-        Its places in the profile.
+    indices : ndarray
+        Its indices in the sweep.
     width : float
         Its width in the logarithm of resolutions.
     """
 
     n_clusters: int
-    places: NDArray[np.intp]
+    indices: NDArray[np.intp]
     width: float
 
-    def looks(self) -> NDArray[np.intp]:
-        """Return the places to examine: at most three, spread over the plateau."""
-        count = min(LOOKS, len(self.places))
-        spread = np.rint(np.linspace(0, len(self.places) - 1, count)).astype(np.intp)
-        looks: NDArray[np.intp] = self.places[spread]
-        return looks
+    def examined(self) -> NDArray[np.intp]:
+        """Return the indices to examine: at most three, spread over the plateau."""
+        count = min(EXAMINED, len(self.indices))
+        spread = np.rint(np.linspace(0, len(self.indices) - 1, count)).astype(np.intp)
+        examined: NDArray[np.intp] = self.indices[spread]
+        return examined
 
     @property
     def middle(self) -> int:
-        """The middlemost place to examine."""
-        looks = self.looks()
-        return int(looks[len(looks) // 2])
+        """The middlemost index to examine."""
+        examined = self.examined()
+        return int(examined[len(examined) // 2])
 
 
 @dataclass(frozen=True)
@@ -150,14 +157,14 @@ class Candidate:
     Attributes
     ----------
     plateau : Plateau
-    place : int
-        The place in the profile with the strongest evidence.
+    index : int
+        The index in the sweep with the strongest evidence.
     agreement : float
         The agreement there.
     depth : float
-        The mean depth there of the valleys around clusters, each between 0 and 1.
+        The mean depth there of the density gaps around clusters, each between 0 and 1.
     crossing : float
-        How many ties cross between clusters, as a share of what chance would give.
+        How many edges cross between clusters, as a share of what chance would give.
     evidence : float
         From agreement and depth together, between 0 and 1.
     score : float
@@ -165,7 +172,7 @@ class Candidate:
     """
 
     plateau: Plateau
-    place: int
+    index: int
     agreement: float
     depth: float
     crossing: float
@@ -195,22 +202,22 @@ def plateaus(sweep: ResolutionSweep, below: float = END) -> list[Plateau]:
     """
     counts = np.maximum.accumulate(sweep.n_clusters)
     logs = np.log(sweep.resolutions)
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(counts)) + 1, [len(counts)]])
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(counts)) + 1, [len(counts)]])
     found = []
-    for first, stop in itertools.pairwise(edges):
+    for first, stop in itertools.pairwise(bounds):
         last = stop - 1
         n_clusters = int(counts[first])
         if n_clusters > 1:
             start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) / 2 if first else below
             end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) / 2 if stop < len(counts) else END
             width = float(logs[last] - logs[first] + start + end)
-            places = first + np.flatnonzero(sweep.n_clusters[first:stop] == n_clusters)
-            found.append(Plateau(n_clusters, places, width))
+            indices = first + np.flatnonzero(sweep.n_clusters[first:stop] == n_clusters)
+            found.append(Plateau(n_clusters, indices, width))
     return found
 
 
 class Evidence:
-    """Agreement and valleys of a profile's partitions, each computed once, when it is first needed."""
+    """Agreement and density gaps of a sweep's partitions, each computed once, when it is first needed."""
 
     def __init__(self, nodes: GraphNodes, sweep: ResolutionSweep, known: dict[str, NDArray[Any]] | None = None) -> None:
         self._nodes = nodes
@@ -232,18 +239,18 @@ class Evidence:
 
     @cached_property
     def dimension(self) -> float:
-        """The dimension that says how often chance cuts rows at the same places."""
+        """The dimension that says how often chance cuts rows at the same indices."""
         return dimension_for_cuts(self._density_gaps.dimension, self._large_scale_dimension)
 
     @cached_property
     def _large_scale_dimension(self) -> float:
         return large_scale_dimension(self._nodes.points)
 
-    def density_gaps(self, place: int) -> tuple[float, float]:
-        """Return the mean depth of the valleys around a partition's clusters, and the share of crossing ties."""
-        if np.isnan(self.depths[place]):
-            self.depths[place], self.crossings[place] = self.density_gaps_of(self._sweep.partitions[place])
-        return float(self.depths[place]), float(self.crossings[place])
+    def density_gaps(self, index: int) -> tuple[float, float]:
+        """Return the mean depth of the density gaps around a partition's clusters, and the share of crossing edges."""
+        if np.isnan(self.depths[index]):
+            self.depths[index], self.crossings[index] = self.density_gaps_of(self._sweep.partitions[index])
+        return float(self.depths[index]), float(self.crossings[index])
 
     def density_gaps_of(self, labels: NDArray[np.int32]) -> tuple[float, float]:
         """Return the mean depth of the density gaps around clusters, and the share of edges that cross."""
@@ -273,7 +280,7 @@ class Evidence:
         even a cloud can be cut into compact pieces with few edges between them. In many dimensions, pieces of a cloud
         share most of their edges, and real clusters of any number appear near this scale.
         """
-        logs = np.log(self._sweep.resolutions[plateau.places])
+        logs = np.log(self._sweep.resolutions[plateau.indices])
         large = self._large_scale_dimension
         dimension = large if math.isfinite(large) else self._density_gaps.dimension
         weight = max(1 - 2 / dimension, 0.0)
@@ -283,65 +290,63 @@ class Evidence:
     def agreement_by_chance(self) -> float:
         """The agreement that arbitrary cuts reach: that of a cloud of the same dimension or, if higher, of fine cuts.
 
-        The finest partitions of a sweep cut clusters at arbitrary places. How well bootstraps agree on these depends on
+        The finest partitions of a sweep cut clusters at arbitrary indices. How well bootstraps agree on these depends on
         the data alone: their dimension, noise, and number of neighbours.
         """
         cloud = CHANCE * math.pow(2 / max(self.dimension, 2.0), FALL)
         finest = np.arange(len(self._sweep.resolutions))[-FINEST:]
-        crossing = [self.density_gaps(int(place))[1] for place in finest]
+        crossing = [self.density_gaps(int(index))[1] for index in finest]
         if not self._sweep.complete or np.median(crossing) < ARBITRARY:
             return cloud
         return max(cloud, float(np.median(self.agreement(finest))))
 
-    def information(self, place: int) -> float:
-        """Return the information in a node's cluster: the entropy of the clusters' volumes, in nats."""
-        shares = np.bincount(self._sweep.partitions[place], self._volumes)
-        shares = shares[shares > 0] / max(shares.sum(), 1.0)
-        return float(-(shares * np.log(shares)).sum())
+    def information(self, index: int) -> float:
+        """Return the information in a node's cluster."""
+        return information(self._sweep.partitions[index], self._volumes)
 
     @cached_property
     def below(self) -> float:
-        """Return how far below the profile, in the logarithm of resolutions, its coarsest clusters would merge.
+        """Return how far below the sweep, in the logarithm of resolutions, its coarsest clusters would merge.
 
-        Two clusters merge where their ties reach what chance would give, times the resolution. Without ties they never
-        do.
+        Two clusters merge where their edges reach what chance would give, times the resolution. Without edges they
+        never do.
         """
         labels = self._sweep.partitions[0]
         if not labels.any():
             return END
-        ties = edges_between(self._nodes.graph, labels, int(labels.max()) + 1).tocoo()
+        edges = edges_between(self._nodes.graph, labels, int(labels.max()) + 1).tocoo()
         volumes = np.bincount(labels, self._volumes)
-        between = ties.row != ties.col
-        by_chance = volumes[ties.row[between]] * (volumes[ties.col[between]] / volumes.sum())
-        merging = float((ties.data[between] / by_chance).max(initial=0.0))
+        between = edges.row != edges.col
+        by_chance = volumes[edges.row[between]] * (volumes[edges.col[between]] / volumes.sum())
+        merging = float((edges.data[between] / by_chance).max(initial=0.0))
         lowest = float(self._sweep.resolutions[0])
         far = math.log(lowest / merging) if merging > 0 else FARTHEST_END
         return min(max(far, END), FARTHEST_END)
 
-    def agreement(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    def agreement(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean agreement between the partitions of the graph and of its resamples."""
-        missing = [int(place) for place in places if np.isnan(self.agreements[place])]
+        missing = [int(index) for index in indices if np.isnan(self.agreements[index])]
         if missing:
             numbers = range(len(self._searches()))
-            self._search([(place, number) for place in missing for number in numbers])
-            for place in missing:
-                parts = [self._sweep.partitions[place], *(self._partitions.pop((place, number)) for number in numbers)]
-                self.agreements[place] = mean_agreement(parts, self._volumes)
-        found: NDArray[np.float64] = self.agreements[places]
+            self._search([(index, number) for index in missing for number in numbers])
+            for index in missing:
+                parts = [self._sweep.partitions[index], *(self._partitions.pop((index, number)) for number in numbers)]
+                self.agreements[index] = mean_agreement(parts, self._volumes)
+        found: NDArray[np.float64] = self.agreements[indices]
         return found
 
-    def agreement_at_most(self, places: list[int]) -> list[float]:
+    def agreement_at_most(self, indices: list[int]) -> list[float]:
         """Return about how much the partitions and those of resamples agree at most, from one resample only."""
-        self._search([(place, 0) for place in places if np.isnan(self.agreements[place])])
+        self._search([(index, 0) for index in indices if np.isnan(self.agreements[index])])
         return [
-            min(agreement(self._sweep.partitions[place], self._partitions[place, 0], self._volumes) + LUCK, 1.0)
-            if np.isnan(self.agreements[place])
+            min(agreement(self._sweep.partitions[index], self._partitions[index, 0], self._volumes) + LUCK, 1.0)
+            if np.isnan(self.agreements[index])
             else 1.0
-            for place in places
+            for index in indices
         ]
 
     def _search(self, jobs: list[tuple[int, int]]) -> None:
-        """Find the partitions of resamples, by place and number of the resample, that are not there yet."""
+        """Find the partitions of resamples, by index and number of the resample, that are not there yet."""
         jobs = [job for job in jobs if job not in self._partitions]
         searches, resolutions = self._searches() if jobs else [], self._sweep.resolutions
         with ThreadPoolExecutor(self._nodes.n_threads) as pool:
@@ -367,7 +372,7 @@ def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedC
     """Return the plateaus that matter, best first.
 
     Agreement costs most, and more for fine partitions. So it is computed from coarse to fine, and only for plateaus
-    that could still be the best, or a layer, with a quarter of the best score. One resample tells which these are.
+    that could still be the best, or a layer, with a quarter of the best score. One resample shows which these are.
     """
     allowed = [plateau for plateau in plateaus(sweep, evidence.below) if requested.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
@@ -389,57 +394,57 @@ def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedC
 
 def _all_weighed(some: list[Plateau], evidence: Evidence) -> list[Candidate]:
     """Return the evidence for some plateaus, examined side by side in threads."""
-    evidence.agreement(np.array([place for plateau in some for place in plateau.looks()], dtype=np.intp))
+    evidence.agreement(np.array([index for plateau in some for index in plateau.examined()], dtype=np.intp))
     return [weighed(plateau, evidence) for plateau in some]
 
 
 def evaluated(sweep: ResolutionSweep, evidence: Evidence) -> list[Candidate]:
-    """Return the plateaus whose agreement is known, now or from an earlier answer, whatever was wished for then."""
+    """Return the plateaus whose agreement is known, now or from an earlier answer, whatever was requested then."""
     if np.isnan(evidence.agreements).all():
         return []
     return [
         weighed(plateau, evidence)
         for plateau in plateaus(sweep, evidence.below)
-        if not np.isnan(evidence.agreements[plateau.looks()]).any()
+        if not np.isnan(evidence.agreements[plateau.examined()]).any()
     ]
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
     """Return the evidence for a plateau, taken where it is strongest.
 
-    Few resamples may agree at one place by luck, so the median of the agreement counts.
+    Few resamples may agree at one index by luck, so the median of the agreement counts.
     """
-    looks = plateau.looks()
-    agreements = evidence.agreement(looks)
+    examined = plateau.examined()
+    agreements = evidence.agreement(examined)
     typical = float(np.median(agreements))
     found = [
-        replace(_judged(plateau, place, typical, evidence), agreement=agrees)
-        for place, agrees in zip(looks.tolist(), agreements.tolist(), strict=True)
+        replace(_judged(plateau, index, typical, evidence), agreement=agrees)
+        for index, agrees in zip(examined.tolist(), agreements.tolist(), strict=True)
     ]
     return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
 
 
-def _judged(plateau: Plateau, place: int, agrees: float, evidence: Evidence) -> Candidate:
+def _judged(plateau: Plateau, index: int, agrees: float, evidence: Evidence) -> Candidate:
     """Return a candidate with its score.
 
     Multiplied are the information that comes back, persistence, the root of the evidence beyond the least, and how near
     the plateau is to the scale of modularity.
     """
-    depth, crossing = evidence.density_gaps(place)
+    depth, crossing = evidence.density_gaps(index)
     strength = evidence_of(agrees, depth, crossing, evidence)
     beyond = strength - evidence.least
     value = beyond
     if beyond > 0:
-        comes_back = agrees * evidence.information(place)
-        value = math.sqrt(beyond) * comes_back * float(evidence.persistence[place]) * evidence.at_scale(plateau)
-    return Candidate(plateau, place, agrees, depth, crossing, strength, value)
+        comes_back = agrees * evidence.information(index)
+        value = math.sqrt(beyond) * comes_back * float(evidence.persistence[index]) * evidence.at_scale(plateau)
+    return Candidate(plateau, index, agrees, depth, crossing, strength, value)
 
 
 def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence) -> float:
     """Return how strong the evidence for a partition is, between 0 and 1.
 
     Agreement beyond that of arbitrary cuts, or density gaps: either alone can be enough, and one adds to what the other
-    leaves open. In few dimensions gaps tell clusters from clouds; agreement does not, since bootstraps may repeat the
+    leaves open. In few dimensions gaps distinguish clusters from clouds; agreement does not, since bootstraps may repeat the
     same cut through a cloud, and on a line always do. In many dimensions distances hardly show gaps, but bootstraps of
     a cloud do not agree at all. It does not count where half as many edges cross as chance would give: signatures are
     cut from clouds, and bootstraps repeat these cuts.
@@ -451,13 +456,13 @@ def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence
 
 
 def clearest(plateau: Plateau, evidence: Evidence) -> int:
-    """Return the place of a plateau with the deepest valleys and fewest crossing ties; in a draw, the middlemost."""
-    looks = plateau.looks().tolist()
+    """Return the index of a plateau with the deepest density gaps and fewest crossing edges; if equal, the middlemost."""
+    examined = plateau.examined().tolist()
     middle = plateau.middle
-    bounds = {place: _judged(plateau, place, 1.0, evidence).evidence for place in looks}
-    return int(max(looks, key=lambda place: (bounds[place], -abs(place - middle))))
+    bounds = {index: _judged(plateau, index, 1.0, evidence).evidence for index in examined}
+    return int(max(examined, key=lambda index: (bounds[index], -abs(index - middle))))
 
 
 def _upper_bound(plateau: Plateau, evidence: Evidence, agrees: float = 1.0) -> float:
     """Return the score that a plateau would have if its resamples agreed so well."""
-    return max(_judged(plateau, place, agrees, evidence).score for place in plateau.looks().tolist())
+    return max(_judged(plateau, index, agrees, evidence).score for index in plateau.examined().tolist())
