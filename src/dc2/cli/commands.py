@@ -214,6 +214,15 @@ class PredictOptions:
     columns: options.Columns = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     label_column: options.LabelColumn = "label"
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            metavar="NUMBER",
+            help="Write the best clusters of each row too, at most 5, and their shares: columns cluster_1, share_1, "
+            "... and share_rest.",
+        ),
+    ] = None
     jobs: options.Jobs = None
     force: options.Force = False
     json: options.Json = False
@@ -243,7 +252,9 @@ def predict(wanted: PredictOptions) -> None:
         source = rows.for_model(clusterer)
         check_labels(files["labels"], rows, source, wanted.label_column)
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
-        sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force)
+        sizes = write_and_count(
+            clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force, top=wanted.top
+        )
     summary.print_summary(
         f"{sizes.total:,} rows labelled",
         {},

@@ -118,7 +118,9 @@ def check_names(model: Path | None, source: Source) -> None:
         )
 
 
-def write_and_count(model: Any, source: Source, path: Path, column: str, *, overwrite: bool) -> ClusterSizes:
+def write_and_count(
+    model: Any, source: Source, path: Path, column: str, *, overwrite: bool, top: int | None = None
+) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
     counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
 
@@ -126,7 +128,7 @@ def write_and_count(model: Any, source: Source, path: Path, column: str, *, over
         counts[:] += np.bincount(labels + 1, minlength=len(counts))
 
     with writing(path):
-        model.predict_to(source, path, column=column, seen=count, overwrite=overwrite)
+        model.predict_to(source, path, column=column, top=top, seen=count, overwrite=overwrite)
     noise, *sizes = (int(count) for count in counts)
     return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
 

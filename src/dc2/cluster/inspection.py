@@ -55,6 +55,8 @@ class Membership:
         Whether the ties of a row are divided by their sum.
     belongs : callable or None
         Gives for the rows of a block how much each belongs to any cluster, 0 to 1; None if all do fully.
+    top : int or None
+        How many clusters of each row are returned, as `best_clusters` has them; None returns all, as columns.
     """
 
     router: RowRouter
@@ -62,19 +64,52 @@ class Membership:
     n_clusters: int
     shares: bool
     belongs: Callable[[Block], NDArray[np.float64]] | None = None
+    top: int | None = None
 
-    def __call__(self, block: Block) -> NDArray[np.float64]:
+    def __call__(self, block: Block) -> NDArray[Any]:
         """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
         ids, squared = self.router.nearest_few(block.native_rows, TIES)
-        weights = edge_weights(squared)
+        labels, weights = self.label_of_id[ids], edge_weights(squared)
+        if self.shares:
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        if self.belongs is not None:
+            weights = weights * self.belongs(block)[:, None]
+        if self.top is not None:
+            return best_clusters(labels, weights, self.top)
         ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, means no cluster
         for k in range(ids.shape[1]):
-            ties[np.arange(len(ids)), self.label_of_id[ids[:, k]]] += weights[:, k]
-        if self.shares:
-            ties /= ties.sum(axis=1, keepdims=True)
-        if self.belongs is not None:
-            ties *= self.belongs(block)[:, None]
+            ties[np.arange(len(ids)), labels[:, k]] += weights[:, k]
         return np.ascontiguousarray(ties[:, :-1])
+
+    @property
+    def like(self) -> NDArray[Any]:
+        """The answer for no rows."""
+        return np.empty((0, self.n_clusters)) if self.top is None else np.empty(0, best_dtype(self.top))
+
+
+def best_dtype(top: int) -> np.dtype[Any]:
+    """Return the dtype of the records of `best_clusters`."""
+    return np.dtype([("cluster", np.int32, (top,)), ("share", np.float64, (top,)), ("rest", np.float64)])
+
+
+def best_clusters(labels: NDArray[np.int32], shares: NDArray[np.float64], top: int) -> NDArray[Any]:
+    """Return the clusters with the largest shares of each row, from the labels and shares of its signatures.
+
+    Examples
+    --------
+    >>> best_clusters(np.array([[4, 7, 4]]), np.array([[0.25, 0.25, 0.5]]), top=1)[0]
+    np.void(([4], [0.75], 0.25), dtype=[('cluster', '<i4', (1,)), ('share', '<f8', (1,)), ('rest', '<f8')])
+    """
+    same = labels[:, :, None] == labels[:, None, :]
+    repeated = np.tril(same, -1).any(axis=2)
+    together = np.where(repeated | (labels < 0), 0.0, (same * shares[:, None, :]).sum(axis=2))
+    order = np.lexsort((labels, -together), axis=1)[:, :top]
+    best = np.zeros(len(labels), best_dtype(top))
+    best["cluster"], found = -1, np.take_along_axis(together, order, axis=1)
+    best["share"][:, : order.shape[1]] = found
+    best["cluster"][:, : order.shape[1]] = np.where(found > 0, np.take_along_axis(labels, order, axis=1), -1)
+    best["rest"] = np.maximum(1.0 - found.sum(axis=1), 0.0)
+    return best
 
 
 Value = TypeVar("Value")
