@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -330,7 +331,9 @@ def print_clusters(
     kept = percent(statistics.variance_kept)
     made, n_rows, n_columns = len(clusterer.signatures_), clusterer.n_rows_in_, clusterer.n_features_in_
     decisions = clusterer.preparer_.decisions_ if hasattr(clusterer, "preparer_") else {}
-    described = {record["cluster"]: record["sets_apart"] for record in statistics.summary}
+    described = {record["cluster"]: [record["sets_apart"]] for record in statistics.summary}
+    for k, rule in statistics.rules.items():
+        described[k].append(f"rule: {rule}")
     known: dict[str, Any] = {
         "rows": n_rows,
         "columns": n_columns,
@@ -340,7 +343,8 @@ def print_clusters(
         "verdict": statistics.verdict,
         "stability": {"overall": clusterer.overall_stability_, "clusters": clusterer.stability_.tolist()},
         "remarks": statistics.remarks,
-        "sets_apart": list(described.values())[: len(sizes.sizes)],
+        "sets_apart": [record["sets_apart"] for record in statistics.summary][: len(sizes.sizes)],
+        "rules": [{"cluster": k, **asdict(rule)} for k, rule in statistics.rules.items()],
         "bandwidth": getattr(clusterer, "bandwidth_", None),
         **({"prepared": decisions} if decisions else {}),
         **({"hint": hint} if hint else {}),

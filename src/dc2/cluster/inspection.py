@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -363,11 +363,58 @@ class InspectionMixin(FittedAttributes):
         from dc2.report.profiles import representatives
 
         record = self._fitted()
-        members = record.signatures.points if record.members is None else record.members
         return self._once(
             "representatives",
-            lambda: representatives(self._statistics(), members, record.in_units),
+            lambda: representatives(self._statistics(), record.held_rows, record.in_units),
         )
+
+    def explain(self, X: Any = None, n_rows: int = 10_000) -> Any:
+        """Return a short rule for each cluster: up to three conditions on columns, from a small decision tree.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`, optional
+            Rows to find and measure the rules with, labelled by `predict`. None takes the rows that the model holds,
+            one for each signature, by weight; in loaded models these are means of similar rows.
+        n_rows : int, default=10_000
+            How many rows of X to use, if there are more: those with the smallest hash of their number.
+
+        Returns
+        -------
+        data frame
+            With the columns
+
+            - ``cluster``: its number.
+            - ``rule``: such as "age > 40 and plan is gold", in the units of the data; a missing number counts as what
+              preparing the table put in its place. With ``metric="cosine"`` and without X, of rows of length 1.
+            - ``precision``: share of the rows that meet the rule and are in the cluster.
+            - ``coverage``: share of the rows of the cluster that meet the rule.
+
+            It is the same kind of frame as that of `summary`. The tree saw the rows that measure its rule; to test a
+            rule, count new rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from dc2 import DC2Clustering
+        >>> model = DC2Clustering(2, random_state=0).fit(load_iris(as_frame=True).data)
+        >>> model.explain()[["cluster", "rule", "precision"]]
+           cluster                     rule  precision
+        0        0   petal width (cm) > 0.8        1.0
+        1        1  petal width (cm) <= 0.8        1.0
+        """
+        check_is_fitted(self)
+        statistics, most = self._statistics(), check_integer("n_rows", n_rows, low=1)
+        rows = statistics.labelled_rows
+        if X is not None:
+            _, values = self._rows_to_place(X, most)
+            labels = self._labels_of(as_source(values))(Block(0, values))
+            values = values if self._record.preparer is None else self._record.in_units(values)
+            rows = replace(rows, values=values.astype(np.float64), labels=labels, weights=np.ones(len(labels)))
+        clusters = [int(k) for k in np.unique(statistics.labels) if k >= 0]
+        rules = [rows.rule(k) for k in clusters]
+        columns = {name: [getattr(rule, name, None) for rule in rules] for name in ("text", "precision", "coverage")}
+        return self._frame({"cluster": clusters, "rule": columns.pop("text"), **columns})
 
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:
         """Return places in the plane for rows, with their labels, ready to be drawn.
@@ -459,8 +506,7 @@ class InspectionMixin(FittedAttributes):
         """Return the numbers and the values of the rows to be placed, in the units of the data."""
         record = self._record
         if X is None:
-            held = record.signatures.points if record.members is None else record.members
-            scaling = record.router.scaling
+            held, scaling = record.held_rows, record.router.scaling
             source = as_source(held if scaling is None else scaling.undo(held))
         else:
             source = self._source(X)
