@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -316,6 +317,37 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             belongs=self._belonging() if shares else None,
             top=None if top is None else check_integer("top", top, low=1, high=TIES),
         )
+
+    def to_onnx(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> Path:
+        """Write `predict` as an ONNX graph, for services without Python or dc2; needs ``pip install "dc2[onnx]"``.
+
+        Parameters
+        ----------
+        path : path
+            The file, such as ``model.onnx``; it appears when it is complete.
+        overwrite : bool, default=True
+            Whether an existing file is replaced; if not, ParameterError is raised.
+
+        Returns
+        -------
+        Path
+
+        Notes
+        -----
+        The input ``X`` has shape (n_rows, n_features), in the dtype of the model: float32 if it was fitted on narrow
+        numbers, else float64. The output ``label`` has the cluster of each row, as int64; with `noise` there is
+        ``outlier_score`` too. A prepared table has an input of shape (n_rows, 1) for each column in use: float64 for
+        numbers, NaN where missing, and text for categories, empty where missing. Tables with dates, texts or counts
+        with jitter are refused.
+
+        The graph compares each row with every signature, which takes memory for one number each: pass some thousand
+        rows at a time. `predict` finds the nearest signature by a graph search that may miss it; distances are rounded
+        in float64 here. Rows are not checked: NaN gives any label.
+        """
+        from dc2.cluster.onnx_export import write_onnx
+
+        check_is_fitted(self)
+        return write_onnx(self._record, path, overwrite=overwrite)
 
     def _belonging(self) -> Belonging | None:
         outliers = self._record.outliers
