@@ -195,9 +195,10 @@ def test_without_outputs_there_is_a_summary_that_describes_each_cluster(folder: 
     lines = run("cluster", "rows.csv", "--columns", "x,y", "--signatures", "100", "-k", "2").splitlines()
     assert lines[0].startswith("2 clusters in 3,000 rows")
     first = next(place for place, line in enumerate(lines) if line.split()[:1] == ["0"])
-    for place in (first, first + 2):
+    for place in (first, first + 3):
         assert "%" in lines[place]
         assert re.search(r"\([+-]\d\.\d\)|average", lines[place + 1])
+        assert "precision" in lines[place + 2]
     assert sorted(folder.iterdir()) == before
 
 

@@ -29,6 +29,7 @@ SECTIONS = [
     "Clusters",
     "Map",
     "What sets clusters apart",
+    "Rules",
     "Compare two clusters",
     "How well they hold together",
     "Similarity",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from dc2.cli.commands import cluster, compress, info, predict, report
+from dc2.cli.commands import cluster, compress, export, info, predict, report
 from dc2.cli.demo import demo
 from dc2.cli.error_messages import with_plain_errors
 
@@ -90,6 +90,7 @@ for _command in (
     as_command(compress),
     as_command(info),
     report,
+    export,
     demo,
 ):
     app.command()(with_plain_errors(_command))

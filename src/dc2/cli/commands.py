@@ -1,4 +1,4 @@
-"""The commands ``cluster``, ``compress``, ``predict``, ``info`` and ``report``, and their options."""
+"""The commands ``cluster``, ``compress``, ``predict``, ``info``, ``report`` and ``export``, and their options."""
 
 import time
 from collections.abc import Mapping
@@ -214,6 +214,15 @@ class PredictOptions:
     columns: options.Columns = field(default_factory=list)
     id_columns: options.RowIds = field(default_factory=list)
     label_column: options.LabelColumn = "label"
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top",
+            metavar="NUMBER",
+            help="Write the best clusters of each row too, at most 5, and their shares: columns cluster_1, share_1, "
+            "... and share_rest.",
+        ),
+    ] = None
     jobs: options.Jobs = None
     force: options.Force = False
     json: options.Json = False
@@ -243,7 +252,9 @@ def predict(wanted: PredictOptions) -> None:
         source = rows.for_model(clusterer)
         check_labels(files["labels"], rows, source, wanted.label_column)
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
-        sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force)
+        sizes = write_and_count(
+            clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force, top=wanted.top
+        )
     summary.print_summary(
         f"{sizes.total:,} rows labelled",
         {},
@@ -340,3 +351,23 @@ def report(
     with writing(files["report"]):
         write_report(clusterer, files["report"], source_description=f"the model {model.name}", overwrite=force)
     print(f"Open {page} in a browser.")
+
+
+def export(
+    model: options.ModelFile,
+    output: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The graph (.onnx).")],
+    force: options.Force = False,
+    debug: options.Debug = False,
+) -> None:
+    """Write a model's predict as an ONNX graph, for programs without Python.
+
+    Example: dc2 export model.dc2 model.onnx
+    """
+    from dc2.cli.describe import load_clusterer
+    from dc2.cli.error_messages import writing
+    from dc2.cli.run import check_outputs
+
+    clusterer = load_clusterer(model)
+    files = check_outputs({"ONNX model": output}, force=force, inputs=[str(model)])
+    with writing(files["ONNX model"]):
+        clusterer.to_onnx(files["ONNX model"], overwrite=force)

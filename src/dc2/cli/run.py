@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,13 @@ def check_names(model: Path | None, source: Source) -> None:
 
 
 def write_and_count(
-    model: SignatureClusterer, source: Source, path: Path, column: str, *, overwrite: bool
+    model: SignatureClusterer,
+    source: Source,
+    path: Path,
+    column: str,
+    *,
+    overwrite: bool,
+    top: int | None = None,
 ) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
     counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
@@ -129,7 +136,7 @@ def write_and_count(
         counts[:] += np.bincount(labels + 1, minlength=len(counts))
 
     with writing(path):
-        model.predict_to(source, path, column=column, seen=count, overwrite=overwrite)
+        model.predict_to(source, path, column=column, top=top, seen=count, overwrite=overwrite)
     noise, *sizes = (int(count) for count in counts)
     return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
 
@@ -331,7 +338,9 @@ def print_clusters(
     kept = percent(statistics.variance_kept)
     made, n_rows, n_columns = len(clusterer.signatures_), clusterer.n_rows_in_, clusterer.n_features_in_
     decisions = clusterer.preparer_.decisions_ if hasattr(clusterer, "preparer_") else {}
-    described = {record["cluster"]: record["sets_apart"] for record in statistics.summary}
+    described = {record["cluster"]: [record["sets_apart"]] for record in statistics.summary}
+    for k, rule in statistics.rules.items():
+        described[k].append(f"rule: {rule}")
     known: dict[str, Any] = {
         "rows": n_rows,
         "columns": n_columns,
@@ -341,7 +350,8 @@ def print_clusters(
         "verdict": statistics.verdict,
         "stability": {"overall": clusterer.overall_stability_, "clusters": clusterer.stability_.tolist()},
         "remarks": statistics.remarks,
-        "sets_apart": list(described.values())[: len(sizes.sizes)],
+        "sets_apart": [record["sets_apart"] for record in statistics.summary][: len(sizes.sizes)],
+        "rules": [{"cluster": k, **asdict(rule)} for k, rule in statistics.rules.items()],
         "bandwidth": getattr(clusterer, "bandwidth_", None),
         **({"prepared": decisions} if decisions else {}),
         **({"hint": hint} if hint else {}),

@@ -64,7 +64,7 @@ def print_summary(
     files: Mapping[str, Path],
     as_json: bool,
     sizes: ClusterSizes | None = None,
-    described: Mapping[int, str] | None = None,
+    described: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
     """Print what was done.
 
@@ -84,8 +84,8 @@ def print_summary(
         Whether a machine asks.
     sizes : ClusterSizes, optional
         Rows of each cluster.
-    described : mapping of int to str, optional
-        What sets each cluster apart.
+    described : mapping of int to sequence of str, optional
+        Lines on each cluster: what sets it apart, and a rule.
     """
     peak = _peak_memory_bytes()
     if as_json:
@@ -121,8 +121,8 @@ def print_lines(lines: Sequence[str]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def cluster_lines(sizes: ClusterSizes, described: Mapping[int, str] | None = None) -> list[str]:
-    """Return a line per cluster: its number, its rows, its share as a bar; and one that says what sets it apart.
+def cluster_lines(sizes: ClusterSizes, described: Mapping[int, Sequence[str]] | None = None) -> list[str]:
+    """Return a line per cluster: its number, its rows, its share as a bar; and lines that describe it.
 
     Examples
     --------
@@ -137,8 +137,7 @@ def cluster_lines(sizes: ClusterSizes, described: Mapping[int, str] | None = Non
     total = sizes.total or 1
     for number, size in list(enumerate(sizes.sizes))[:CLUSTERS_SHOWN]:
         lines.append(_size_line(str(number), size, size / total, "cyan"))
-        if described and number in described:
-            lines.append(f"          {_shown(described[number])}")
+        lines += [f"          {_shown(line)}" for line in (described or {}).get(number, ())]
     if len(sizes.sizes) > CLUSTERS_SHOWN:
         lines.append(f"  and {len(sizes.sizes) - CLUSTERS_SHOWN} more clusters")
     if sizes.noise is not None:

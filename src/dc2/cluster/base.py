@@ -6,6 +6,8 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
-from dc2.cluster.inspection import InspectionMixin, Membership
+from dc2.cluster.inspection import TIES, InspectionMixin, Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.populate import Lookup, OutlierScores, outlier_scores_of, populated
@@ -28,7 +30,7 @@ from dc2.io.containers import SourceTransformer, in_container
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among, find_files, is_path
 from dc2.io.source import Block, Source
-from dc2.parameters import check_positive, usable_threads
+from dc2.parameters import check_integer, check_positive, usable_threads
 from dc2.random import RandomStateLike
 from dc2.tables.preparer import CountsUnseen, PreparedSource
 
@@ -153,6 +155,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         *,
         id_columns: str | Sequence[str] = (),
         column: str = "label",
+        top: int | None = None,
         seen: Callable[[NDArray[np.int32]], None] | None = None,
         overwrite: bool = True,
     ) -> int:
@@ -169,6 +172,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             Columns of the data to write beside the labels.
         column : str, default="label"
             Name of the column of labels.
+        top : int, optional
+            Write the best clusters of `predict_proba` too: columns ``cluster_1``, ``share_1``, ... and ``share_rest``.
         seen : callable, optional
             Called with the labels of each block as they are written, for instance to count them.
         overwrite : bool, default=True
@@ -181,13 +186,20 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         """
         check_is_fitted(self)
         target = check_output_path(path)
+        if top is not None and target.suffix == ".npy":
+            raise ParameterError(f"top={top!r}: a .npy file holds labels alone. Write .parquet or .csv.")
         X = find_files(X) if is_path(X) else X
         check_not_among(path, X)
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         source = self._source(X, names)
         check_room(target, source.n_rows)
-        blocks = self.labelled_blocks(source)
-        return write_labels(target, blocks if seen is None else _shown(blocks, seen), column, overwrite=overwrite)
+        answer: Callable[[Block], Any] = self._labels_of(source)
+        if top is not None:
+            answer = _LabelsAndShares(answer, self._membership(shares=True, top=top), column)
+        blocks = self._answered(source, answer)
+        return write_labels(
+            target, blocks if seen is None else _shown(blocks, seen, column), column, overwrite=overwrite
+        )
 
     def labelled_blocks(self, X: Any) -> Iterator[tuple[NDArray[np.int32], Any]]:
         """Yield the labels of each block of rows, and the columns that travelled with it (`Block.extra`).
@@ -199,13 +211,16 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         """
         check_is_fitted(self)
         source = self._source(X)
-        labels_of = self._labels_of(source)
+        return self._answered(source, self._labels_of(source))
 
-        def label(block: Block) -> tuple[NDArray[np.int32], Any]:
-            return labels_of(block), block.extra
+    def _answered(self, source: Source, answer: Callable[[Block], Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield the answer for each block of rows, and the columns that travelled with it."""
 
-        counted = CountsUnseen(label)
-        blocks: Iterator[tuple[NDArray[np.int32], Any]] = counted.told(
+        def answer_with_extra(block: Block) -> tuple[Any, Any]:
+            return answer(block), block.extra
+
+        counted = CountsUnseen(answer_with_extra)
+        blocks: Iterator[tuple[Any, Any]] = counted.told(
             engine_for(source, RunOptions.of(self)).map(counted, source, stage="populate")
         )
         return blocks
@@ -228,7 +243,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             outliers.typical,
         )
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, top: int | None = None) -> Any:
         """Return how much each row belongs to each cluster: shares among its five nearest signatures.
 
         Nearer signatures count more. The shares tell rows deep inside a cluster (1.0) from rows at its border. They are
@@ -243,14 +258,27 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         ----------
         X : array-like, data frame, path, ... as in `fit`
             The rows.
+        top : int, optional
+            Return only so many clusters of each row, those with the largest shares, at most 5: memory does not grow
+            with the number of clusters.
 
         Returns
         -------
         ndarray of shape (n_rows, n_clusters)
-            For a source that is not in memory, an iterator of such arrays, block by block.
+            With `top`, a structured array of shape (n_rows,): ``cluster`` and ``share``, each with `top` entries,
+            largest share first (-1 and 0 if there are no more), and ``rest``, what is left of 1. For a source that is
+            not in memory, an iterator of such arrays, block by block.
+
+        Examples
+        --------
+        >>> from dc2 import DC2Clustering
+        >>> model = DC2Clustering(2, random_state=0).fit([[x] for x in (0.0, 0.1, 0.2, 9.0, 9.1, 9.2)])
+        >>> best = model.predict_proba([[0.1]], top=1)
+        >>> best["cluster"].tolist(), (best["share"].sum(axis=1) + best["rest"]).tolist()
+        ([[0]], [1.0])
         """
         check_is_fitted(self)
-        return self._memberships(self._source(X), shares=True)
+        return self._memberships(self._source(X), self._membership(shares=True, top=top))
 
     def transform(self, X: Any) -> Any:
         """Return numbers that place each row among the clusters, of shape (n_rows, n_clusters).
@@ -261,7 +289,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         check_is_fitted(self)
         source, record = self._source(X), self._record
         if record.conquest.spectrum is None:
-            return in_container(self._memberships(source, shares=False), X, self)
+            return in_container(self._memberships(source, self._membership(shares=False)), X, self)
         embedding = record.of_id(record.conquest.spectrum.embedding)
         return in_container(populated(source, record.router, embedding, RunOptions.of(self)), X, self)
 
@@ -271,21 +299,55 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}{number}" for number in range(self._n_features_out)], dtype=object)
 
-    def _memberships(self, source: Source, shares: bool) -> Any:
+    def _memberships(self, source: Source, membership: Membership) -> Any:
+        return mapped_rows(source, membership, lambda: membership.like, RunOptions.of(self))
+
+    def _membership(self, shares: bool, top: int | None = None) -> Membership:
         record = self._record
         if len(getattr(record.router, "trees", ())) > 1:
             raise ParameterError(
                 "divide='sampling': predict_proba needs one tree over all rows, but this makes one per partition. Fit "
                 "with divide='projection'."
             )
-        answer = Membership(
+        return Membership(
             router=record.router_to_search(usable_threads(self.n_jobs)),
             label_of_id=record.of_id(record.signature_labels if shares else record.conquest.labels),
             n_clusters=record.conquest.n_clusters,
             shares=shares,
             belongs=self._belonging() if shares else None,
+            top=None if top is None else check_integer("top", top, low=1, high=TIES),
         )
-        return mapped_rows(source, answer, lambda: np.empty((0, answer.n_clusters)), RunOptions.of(self))
+
+    def to_onnx(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> Path:
+        """Write `predict` as an ONNX graph, for services without Python or dc2; needs ``pip install "dc2[onnx]"``.
+
+        Parameters
+        ----------
+        path : path
+            The file, such as ``model.onnx``; it appears when it is complete.
+        overwrite : bool, default=True
+            Whether an existing file is replaced; if not, ParameterError is raised.
+
+        Returns
+        -------
+        Path
+
+        Notes
+        -----
+        The input ``X`` has shape (n_rows, n_features), in the dtype of the model: float32 if it was fitted on narrow
+        numbers, else float64. The output ``label`` has the cluster of each row, as int64; with `noise` there is
+        ``outlier_score`` too. A prepared table has an input of shape (n_rows, 1) for each column in use: float64 for
+        numbers, NaN where missing, and text for categories, empty where missing. Tables with dates, texts or counts
+        with jitter are refused.
+
+        The graph compares each row with every signature, which takes memory for one number each: pass some thousand
+        rows at a time. `predict` finds the nearest signature by a graph search that may miss it; distances are rounded
+        in float64 here. Rows are not checked: NaN gives any label.
+        """
+        from dc2.cluster.onnx_export import write_onnx
+
+        check_is_fitted(self)
+        return write_onnx(self._record, path, overwrite=overwrite)
 
     def _belonging(self) -> Belonging | None:
         outliers = self._record.outliers
@@ -348,9 +410,24 @@ def _warn_if_not_supported(record: ClusterRecord) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _LabelsAndShares:
+    """The columns of a file: the label of each row, its best clusters and their shares."""
+
+    labels_of: Callable[[Block], NDArray[np.int32]]
+    best_of: Membership
+    column: str
+
+    def __call__(self, block: Block) -> dict[str, NDArray[Any]]:
+        best = self.best_of(block)
+        places = range(best["cluster"].shape[1])
+        each = {f"{name}_{k + 1}": best[name][:, k] for k in places for name in ("cluster", "share")}
+        return {self.column: self.labels_of(block), **each, "share_rest": best["rest"]}
+
+
 def _shown(
-    blocks: Iterator[tuple[NDArray[np.int32], Any]], seen: Callable[[NDArray[np.int32]], None]
-) -> Iterator[tuple[NDArray[np.int32], Any]]:
-    for labels, extra in blocks:
-        seen(labels)
-        yield labels, extra
+    blocks: Iterator[tuple[Any, Any]], seen: Callable[[NDArray[np.int32]], None], column: str
+) -> Iterator[tuple[Any, Any]]:
+    for answer, extra in blocks:
+        seen(answer[column] if isinstance(answer, dict) else answer)
+        yield answer, extra

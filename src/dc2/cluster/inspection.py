@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,6 +56,8 @@ class Membership:
         Whether the ties of a row are divided by their sum.
     belongs : callable or None
         Gives for the rows of a block how much each belongs to any cluster, 0 to 1; None if all do fully.
+    top : int or None
+        How many clusters of each row are returned, as `best_clusters` has them; None returns all, as columns.
     """
 
     router: RowRouter
@@ -63,19 +65,52 @@ class Membership:
     n_clusters: int
     shares: bool
     belongs: Callable[[Block], NDArray[np.float64]] | None = None
+    top: int | None = None
 
-    def __call__(self, block: Block) -> NDArray[np.float64]:
+    def __call__(self, block: Block) -> NDArray[Any]:
         """Return the ties of each row, of shape (n_rows, n_clusters); nearer signatures count more."""
         ids, squared = self.router.nearest_few(block.native_rows, TIES)
-        weights = edge_weights(squared)
+        labels, weights = self.label_of_id[ids], edge_weights(squared)
+        if self.shares:
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        if self.belongs is not None:
+            weights = weights * self.belongs(block)[:, None]
+        if self.top is not None:
+            return best_clusters(labels, weights, self.top)
         ties = np.zeros((len(ids), self.n_clusters + 1))  # the last column, -1, means no cluster
         for k in range(ids.shape[1]):
-            ties[np.arange(len(ids)), self.label_of_id[ids[:, k]]] += weights[:, k]
-        if self.shares:
-            ties /= ties.sum(axis=1, keepdims=True)
-        if self.belongs is not None:
-            ties *= self.belongs(block)[:, None]
+            ties[np.arange(len(ids)), labels[:, k]] += weights[:, k]
         return np.ascontiguousarray(ties[:, :-1])
+
+    @property
+    def like(self) -> NDArray[Any]:
+        """The answer for no rows."""
+        return np.empty((0, self.n_clusters)) if self.top is None else np.empty(0, best_dtype(self.top))
+
+
+def best_dtype(top: int) -> np.dtype[Any]:
+    """Return the dtype of the records of `best_clusters`."""
+    return np.dtype([("cluster", np.int32, (top,)), ("share", np.float64, (top,)), ("rest", np.float64)])
+
+
+def best_clusters(labels: NDArray[np.int32], shares: NDArray[np.float64], top: int) -> NDArray[Any]:
+    """Return the clusters with the largest shares of each row, from the labels and shares of its signatures.
+
+    Examples
+    --------
+    >>> best_clusters(np.array([[4, 7, 4]]), np.array([[0.25, 0.25, 0.5]]), top=1)[0]
+    np.void(([4], [0.75], 0.25), dtype=[('cluster', '<i4', (1,)), ('share', '<f8', (1,)), ('rest', '<f8')])
+    """
+    same = labels[:, :, None] == labels[:, None, :]
+    repeated = np.tril(same, -1).any(axis=2)
+    together = np.where(repeated | (labels < 0), 0.0, (same * shares[:, None, :]).sum(axis=2))
+    order = np.lexsort((labels, -together), axis=1)[:, :top]
+    best = np.zeros(len(labels), best_dtype(top))
+    best["cluster"], found = -1, np.take_along_axis(together, order, axis=1)
+    best["share"][:, : order.shape[1]] = found
+    best["cluster"][:, : order.shape[1]] = np.where(found > 0, np.take_along_axis(labels, order, axis=1), -1)
+    best["rest"] = np.maximum(1.0 - found.sum(axis=1), 0.0)
+    return best
 
 
 Value = TypeVar("Value")
@@ -329,11 +364,58 @@ class InspectionMixin(FittedAttributes):
         from dc2.report.profiles import representatives
 
         record = self._fitted()
-        members = record.signatures.points if record.members is None else record.members
         return self._once(
             "representatives",
-            lambda: representatives(self._statistics(), members, record.in_units),
+            lambda: representatives(self._statistics(), record.held_rows, record.in_units),
         )
+
+    def explain(self, X: Any = None, n_rows: int = 10_000) -> Any:
+        """Return a short rule for each cluster: up to three conditions on columns, from a small decision tree.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`, optional
+            Rows to find and measure the rules with, labelled by `predict`. None takes the rows that the model holds,
+            one for each signature, by weight; in loaded models these are means of similar rows.
+        n_rows : int, default=10_000
+            How many rows of X to use, if there are more: those with the smallest hash of their number.
+
+        Returns
+        -------
+        data frame
+            With the columns
+
+            - ``cluster``: its number.
+            - ``rule``: such as "age > 40 and plan is gold", in the units of the data; a missing number counts as what
+              preparing the table put in its place. With ``metric="cosine"`` and without X, of rows of length 1.
+            - ``precision``: share of the rows that meet the rule and are in the cluster.
+            - ``coverage``: share of the rows of the cluster that meet the rule.
+
+            It is the same kind of frame as that of `summary`. The tree saw the rows that measure its rule; to test a
+            rule, count new rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from dc2 import DC2Clustering
+        >>> model = DC2Clustering(2, random_state=0).fit(load_iris(as_frame=True).data)
+        >>> model.explain()[["cluster", "rule", "precision"]]
+           cluster                     rule  precision
+        0        0   petal width (cm) > 0.8        1.0
+        1        1  petal width (cm) <= 0.8        1.0
+        """
+        check_is_fitted(self)
+        statistics, most = self._statistics(), check_integer("n_rows", n_rows, low=1)
+        rows = statistics.labelled_rows
+        if X is not None:
+            _, values = self._rows_to_place(X, most)
+            labels = self._labels_of(as_source(values))(Block(0, values))
+            values = values if self._record.preparer is None else self._record.in_units(values)
+            rows = replace(rows, values=values.astype(np.float64), labels=labels, weights=np.ones(len(labels)))
+        clusters = [int(k) for k in np.unique(statistics.labels) if k >= 0]
+        rules = [rows.rule(k) for k in clusters]
+        columns = {name: [getattr(rule, name, None) for rule in rules] for name in ("text", "precision", "coverage")}
+        return self._frame({"cluster": clusters, "rule": columns.pop("text"), **columns})
 
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:
         """Return places in the plane for rows, with their labels, ready to be drawn.
@@ -425,8 +507,7 @@ class InspectionMixin(FittedAttributes):
         """Return the numbers and the values of the rows to be placed, in the units of the data."""
         record = self._record
         if X is None:
-            held = record.signatures.points if record.members is None else record.members
-            scaling = record.router.scaling
+            held, scaling = record.held_rows, record.router.scaling
             source = as_source(held if scaling is None else scaling.undo(held))
         else:
             source = self._source(X)

@@ -126,8 +126,9 @@ def mapped_rows(
 
 
 def in_form_of(source: Source, answers: Any) -> Any:
-    """Return answers as the same kind of array as the rows, if these are not in NumPy arrays."""
-    return source.form(answers) if isinstance(source, KeepsArrayKind) and isinstance(answers, np.ndarray) else answers
+    """Return answers as the same kind of array as the rows, if these are not in NumPy arrays; not records."""
+    plain = isinstance(answers, np.ndarray) and answers.dtype.names is None
+    return source.form(answers) if isinstance(source, KeepsArrayKind) and plain else answers
 
 
 def _in_one(answers: Iterator[Any], n_rows: int | None) -> Any:

@@ -25,6 +25,7 @@ from dc2.report.sections import (
     profile_section,
     quality_section,
     resolutions_section,
+    rules_section,
     spectrum_section,
     timings_section,
 )
@@ -126,6 +127,7 @@ def cluster_page(statistics: ClusterStatistics, title: str | None = None, source
         clusters_section(statistics),
         map_,
         profile_section(statistics),
+        rules_section(statistics),
         compare_section(statistics),
         quality_section(statistics),
         matrix,

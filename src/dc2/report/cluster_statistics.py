@@ -16,6 +16,7 @@ from dc2.compress.routing import RowRouter
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputTypeError
 from dc2.graph.nodes import Description, Similarity
+from dc2.report.explain import LabelledRows, Rule
 from dc2.report.layout import Layout, default_layouts, layout_named
 from dc2.report.profiles import (
     Profile,
@@ -382,6 +383,22 @@ class ClusterStatistics:
     def summary(self) -> list[dict[str, Any]]:
         """A record of each cluster, and a last one of rows in no cluster."""
         return summary_records(self)
+
+    @cached_property
+    def labelled_rows(self) -> LabelledRows:
+        """The rows that the model holds, in the units of the data: rules are found for them."""
+        record = self.model._fitted()
+        values = record.in_units(record.held_rows.astype(np.float64))
+        categories = {} if record.preparer is None else record.preparer.level_columns
+        return LabelledRows(values, self.labels, self.weights, self.names, categories)
+
+    @cached_property
+    def rules(self) -> dict[int, Rule]:
+        """A short rule for each listed cluster, where there are several."""
+        if self.n_clusters < 2:
+            return {}
+        rules = {k: self.labelled_rows.rule(k) for k in range(self.n_listed)}
+        return {k: rule for k, rule in rules.items() if rule is not None}
 
     @cached_property
     def remarks(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dc2.report.cluster_statistics import ClusterStatistics, cut_costs, gap_after
-from dc2.report.page import Section, count, number, percent, seconds
+from dc2.report.page import Section, Table, count, number, percent, seconds
 from dc2.report.profiles import LEVELS, Silhouette, level_word
 from dc2.report.svg import Chart, Mark, Series, chart
 
@@ -55,6 +55,20 @@ def profile_section(statistics: ClusterStatistics) -> Section:
 
 def _signed(difference: float) -> str:
     return f"{difference:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
+def rules_section(statistics: ClusterStatistics) -> Section | None:
+    """Return a short rule for each cluster; None if there is only one."""
+    if statistics.n_listed < 2:
+        return None
+    rules = statistics.rules.items()
+    rows = [(str(k), rule.text, percent(rule.precision), percent(rule.coverage)) for k, rule in rules]
+    lead = (
+        "Conditions that most rows of a cluster meet, and few others. Precision: the share of the rows that meet the "
+        "rule and are in the cluster. Coverage: the share of the cluster's rows that meet it."
+    )
+    table = Table("A short rule for each cluster", ["Cluster", "Rule", "Precision", "Coverage"], rows, n_text=2)
+    return Section("Rules", lead, content={"parts": [table]})
 
 
 def compare_section(statistics: ClusterStatistics) -> Section | None:
