@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,8 +21,9 @@ from dc2.errors import ParameterError
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
+from dc2.graph.precomputed import KINDS
 from dc2.io.model_file import saved_model
-from dc2.parameters import check_integer
+from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
 from dc2.spectral.gaussian import Gaussian
@@ -75,10 +77,15 @@ class DC2Clustering(SignatureClusterer):
     similarity : {"graph", "rpf", "gaussian"} or an object such as ``NeighborGraph(n_neighbors=8)``, default="graph"
         Similarity of two signatures. "graph" is a sparse neighbour graph, clustered by communities. "rpf" and
         "gaussian" are dense kernels for up to about 2000 signatures, clustered by spectral clustering.
-    metric : {"euclidean", "cosine", "haversine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "haversine", "precomputed"}, default="euclidean"
         With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
         refused. With "haversine" rows are latitude and longitude in degrees, in this order or by their names, and
-        distances are in kilometres; nothing is scaled or prepared.
+        distances are in kilometres; nothing is scaled or prepared. With "precomputed" X is a graph: a sparse matrix
+        that holds the neighbours of each row, such as that of `KNeighborsTransformer`, or a dense matrix of all
+        distances of up to 20,000 rows. Everything that needs coordinates raises ParameterError.
+    precomputed : {"distances", "similarities"}, default="distances"
+        What a given graph holds. Only the nearest neighbours of a row count, up to 15 unless `similarity` is a
+        ``NeighborGraph`` that says otherwise.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
@@ -185,7 +192,8 @@ class DC2Clustering(SignatureClusterer):
         *,
         n_signatures: int | Literal["auto"] = "auto",
         similarity: Any = "graph",
-        metric: Literal["euclidean", "cosine", "haversine"] = "euclidean",
+        metric: Literal["euclidean", "cosine", "haversine", "precomputed"] = "euclidean",
+        precomputed: Literal["distances", "similarities"] = "distances",
         scale: Literal["standard", "robust"] | None = None,
         prepare: Literal["auto"] | TablePreparer | None = "auto",
         noise: float = 0.0,
@@ -201,6 +209,7 @@ class DC2Clustering(SignatureClusterer):
         self.n_signatures = n_signatures
         self.similarity = similarity
         self.metric = metric
+        self.precomputed = precomputed
         self.scale = scale
         self.prepare = prepare
         self.noise = noise
@@ -233,6 +242,7 @@ class DC2Clustering(SignatureClusterer):
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
             preparation=self._preparation(),
+            graph=self.precomputed if self.metric == "precomputed" else None,
         )
 
     def _preparation(self) -> Preparation:
@@ -245,12 +255,35 @@ class DC2Clustering(SignatureClusterer):
             )
         return Preparation()
 
-    def _compress(self, requested: RequestedClusters) -> tuple[Compress, bool]:
+    def _compress(self, requested: RequestedClusters) -> tuple[Compress | None, bool]:
+        check_choice("precomputed", self.precomputed, KINDS)
+        if self.metric == "precomputed":
+            self._check_graph()
+            return None, True
         automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"
         if not automatic:
             check_enough_signatures(self.n_signatures, requested)
         plan = checked_plan(self)
         return (compress_automatically(plan, requested.low) if automatic else compress_by(plan)), plan.one_tree
+
+    def _check_graph(self) -> None:
+        """Raise if a parameter is set that has no meaning for a graph."""
+        defaults = {name: p.default for name, p in signature(type(self)).parameters.items()}
+        for name in ("n_signatures", "scale", "compressor", "device"):
+            if getattr(self, name) != defaults[name]:
+                raise ParameterError(
+                    f"{name}={getattr(self, name)!r}: metric='precomputed' has no rows to compress. Leave it out.",
+                    parameter=name,
+                )
+        if isinstance(self.prepare, TablePreparer):
+            raise ParameterError("prepare=TablePreparer(...): metric='precomputed' takes a graph. Use prepare=None.")
+        if not isinstance(similarity_recipe(self.similarity), NeighborGraph):
+            raise ParameterError(f"similarity={self.similarity!r}: metric='precomputed' needs similarity='graph'.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
 
     def outlier_scores(self, X: Any) -> Any:
         """Return how far out each row lies: 0 to 1, higher is farther.

@@ -25,6 +25,7 @@ from dc2.graph.conquest import Spectrum
 from dc2.graph.layers import CommunityResult
 from dc2.graph.n_clusters import Verdict
 from dc2.graph.nodes import Similarity
+from dc2.graph.precomputed import needs_coordinates
 from dc2.io.columns import Columns, KnowsItsColumns, as_frame, frame_kind
 from dc2.io.model_file import SaveMixin
 from dc2.io.resolve import as_source
@@ -328,6 +329,8 @@ class InspectionMixin(FittedAttributes):
         from dc2.report.profiles import representatives
 
         record = self._fitted()
+        if record.is_graph:
+            raise needs_coordinates()
         members = record.signatures.points if record.members is None else record.members
         return self._once(
             "representatives",
