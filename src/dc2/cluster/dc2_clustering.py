@@ -22,6 +22,7 @@ from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
 from dc2.graph.precomputed import KINDS
+from dc2.graph.size_limits import SizeLimits
 from dc2.io.model_file import saved_model
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
@@ -101,6 +102,13 @@ class DC2Clustering(SignatureClusterer):
     min_cluster_share : float or None, default=None
         Clusters with less than this share of the weight are labelled -1 too; the largest never is. ``n_clusters_``
         still counts them.
+    min_cluster_size, max_cluster_size : float or None, default=None
+        The least and the greatest size of a cluster: rows, or their weight, from 1 on; a share of all rows below 1. A
+        smaller cluster joins the one with which it shares most edges; a larger one is cut where fewest edges cross.
+        Equal rows, and the rows of a signature, stay together.
+    balance : float or None, default=None
+        Make clusters of similar sizes: the largest is at most `balance` times as large as the smallest; 1 makes equal
+        sizes. The number of clusters is `n_clusters` or, if none is given, the number found without this.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
     n_jobs : int, optional
@@ -198,6 +206,9 @@ class DC2Clustering(SignatureClusterer):
         prepare: Literal["auto"] | TablePreparer | None = "auto",
         noise: float = 0.0,
         min_cluster_share: float | None = None,
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
+        balance: float | None = None,
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
@@ -214,6 +225,9 @@ class DC2Clustering(SignatureClusterer):
         self.prepare = prepare
         self.noise = noise
         self.min_cluster_share = min_cluster_share
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
+        self.balance = balance
         self.compressor = compressor
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
@@ -227,6 +241,9 @@ class DC2Clustering(SignatureClusterer):
         similarity = similarity_recipe(self.similarity)
         check_has_rows(similarity, one_tree)
         noise = NoisePlan.of(self.noise, self.min_cluster_share)
+        limits = SizeLimits.of(self.min_cluster_size, self.max_cluster_size, self.balance)
+        if limits.given and not isinstance(similarity, NeighborGraph):
+            raise ParameterError(f"similarity={self.similarity!r}: limits of cluster sizes need similarity='graph'.")
         if noise.share and not one_tree:
             raise ParameterError(
                 f"noise={self.noise!r} needs one tree over all rows, but divide='sampling' makes one per partition. "
@@ -242,6 +259,7 @@ class DC2Clustering(SignatureClusterer):
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
             preparation=self._preparation(),
+            limits=limits,
             graph=self.precomputed if self.metric == "precomputed" else None,
         )
 

@@ -38,6 +38,7 @@ from dc2.graph.precomputed import (
     neighbour_lists,
     typical_reach,
 )
+from dc2.graph.size_limits import NO_LIMITS, SizeLimits
 from dc2.io.columns import Columns
 from dc2.io.source import Source
 from dc2.parameters import usable_threads
@@ -195,6 +196,8 @@ class ClusterPlan:
         How tables that are not all numbers are handled.
     graph : {"distances", "similarities"} or None
         What a given graph holds; None if rows are given.
+    limits : SizeLimits
+        Of the sizes of clusters.
     """
 
     owner: str
@@ -207,10 +210,11 @@ class ClusterPlan:
     noise: NoisePlan | None = None
     preparation: Preparation = field(default_factory=Preparation)
     graph: str | None = None
+    limits: SizeLimits = NO_LIMITS
 
     def conqueror_of(self, similarity: Similarity) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
-        return GraphConqueror() if similarity.sparse else self.conqueror
+        return GraphConqueror(self.limits) if similarity.sparse else self.conqueror
 
     def built(self, nodes: Nodes, seeds: SeedSequence) -> Similarity:
         """Return the similarity of nodes."""
