@@ -26,6 +26,7 @@ from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
 from dc2.graph.conquest import Stability
 from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among, find_files, is_path
@@ -144,6 +145,10 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
 
     def _predicted(self, X: Any) -> tuple[CountsUnseen[NDArray[np.int32]], Any]:
         """Return the cluster of each row, and the counter of unseen levels."""
+        record = self._record
+        if isinstance(record.router, GivenGraph):
+            threshold = None if record.outliers is None else record.outliers.threshold
+            return CountsUnseen(_as_they_are), record.router.labels_of(X, record.signature_labels, threshold)
         source = self._source(X)
         counted = CountsUnseen(self._labels_of(source))
         return counted, mapped_rows(source, counted, lambda: np.empty(0, np.int32), RunOptions.of(self))
@@ -356,6 +361,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         return Belonging(self._scores_of(outliers), outliers)
 
     def _source(self, X: Any, extra: Sequence[str] = ()) -> Source:
+        if self._record.is_graph:
+            raise needs_coordinates()
         preparer = self._record.preparer
         prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
         return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
@@ -392,6 +399,10 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
+
+
+def _as_they_are(block: Block) -> NDArray[np.int32]:
+    raise needs_coordinates()
 
 
 def _warn_if_not_supported(record: ClusterRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,8 +21,10 @@ from dc2.errors import ParameterError
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
+from dc2.graph.precomputed import KINDS
+from dc2.graph.size_limits import SizeLimits
 from dc2.io.model_file import saved_model
-from dc2.parameters import check_integer
+from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
 from dc2.spectral.gaussian import Gaussian
@@ -75,10 +78,15 @@ class DC2Clustering(SignatureClusterer):
     similarity : {"graph", "rpf", "gaussian"} or an object such as ``NeighborGraph(n_neighbors=8)``, default="graph"
         Similarity of two signatures. "graph" is a sparse neighbour graph, clustered by communities. "rpf" and
         "gaussian" are dense kernels for up to about 2000 signatures, clustered by spectral clustering.
-    metric : {"euclidean", "cosine", "haversine"}, default="euclidean"
+    metric : {"euclidean", "cosine", "haversine", "precomputed"}, default="euclidean"
         With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
         refused. With "haversine" rows are latitude and longitude in degrees, in this order or by their names, and
-        distances are in kilometres; nothing is scaled or prepared.
+        distances are in kilometres; nothing is scaled or prepared. With "precomputed" X is a graph: a sparse matrix
+        that holds the neighbours of each row, such as that of `KNeighborsTransformer`, or a dense matrix of all
+        distances of up to 20,000 rows. Everything that needs coordinates raises ParameterError.
+    precomputed : {"distances", "similarities"}, default="distances"
+        What a given graph holds. Only the nearest neighbours of a row count, up to 15 unless `similarity` is a
+        ``NeighborGraph`` that says otherwise.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
@@ -94,6 +102,13 @@ class DC2Clustering(SignatureClusterer):
     min_cluster_share : float or None, default=None
         Clusters with less than this share of the weight are labelled -1 too; the largest never is. ``n_clusters_``
         still counts them.
+    min_cluster_size, max_cluster_size : float or None, default=None
+        The least and the greatest size of a cluster: rows, or their weight, from 1 on; a share of all rows below 1. A
+        smaller cluster joins the one with which it shares most edges; a larger one is cut where fewest edges cross.
+        Equal rows, and the rows of a signature, stay together.
+    balance : float or None, default=None
+        Make clusters of similar sizes: the largest is at most `balance` times as large as the smallest; 1 makes equal
+        sizes. The number of clusters is `n_clusters` or, if none is given, the number found without this.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
     n_jobs : int, optional
@@ -185,11 +200,15 @@ class DC2Clustering(SignatureClusterer):
         *,
         n_signatures: int | Literal["auto"] = "auto",
         similarity: Any = "graph",
-        metric: Literal["euclidean", "cosine", "haversine"] = "euclidean",
+        metric: Literal["euclidean", "cosine", "haversine", "precomputed"] = "euclidean",
+        precomputed: Literal["distances", "similarities"] = "distances",
         scale: Literal["standard", "robust"] | None = None,
         prepare: Literal["auto"] | TablePreparer | None = "auto",
         noise: float = 0.0,
         min_cluster_share: float | None = None,
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
+        balance: float | None = None,
         compressor: Compressor | None = None,
         n_jobs: int | None = None,
         block_bytes: int = DEFAULT_BLOCK_BYTES,
@@ -201,10 +220,14 @@ class DC2Clustering(SignatureClusterer):
         self.n_signatures = n_signatures
         self.similarity = similarity
         self.metric = metric
+        self.precomputed = precomputed
         self.scale = scale
         self.prepare = prepare
         self.noise = noise
         self.min_cluster_share = min_cluster_share
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
+        self.balance = balance
         self.compressor = compressor
         self.n_jobs = n_jobs
         self.block_bytes = block_bytes
@@ -218,6 +241,9 @@ class DC2Clustering(SignatureClusterer):
         similarity = similarity_recipe(self.similarity)
         check_has_rows(similarity, one_tree)
         noise = NoisePlan.of(self.noise, self.min_cluster_share)
+        limits = SizeLimits.of(self.min_cluster_size, self.max_cluster_size, self.balance)
+        if limits.given and not isinstance(similarity, NeighborGraph):
+            raise ParameterError(f"similarity={self.similarity!r}: limits of cluster sizes need similarity='graph'.")
         if noise.share and not one_tree:
             raise ParameterError(
                 f"noise={self.noise!r} needs one tree over all rows, but divide='sampling' makes one per partition. "
@@ -233,6 +259,8 @@ class DC2Clustering(SignatureClusterer):
             seeds=seed_sequence(self.random_state),
             noise=noise if one_tree else None,
             preparation=self._preparation(),
+            limits=limits,
+            graph=self.precomputed if self.metric == "precomputed" else None,
         )
 
     def _preparation(self) -> Preparation:
@@ -245,12 +273,35 @@ class DC2Clustering(SignatureClusterer):
             )
         return Preparation()
 
-    def _compress(self, requested: RequestedClusters) -> tuple[Compress, bool]:
+    def _compress(self, requested: RequestedClusters) -> tuple[Compress | None, bool]:
+        check_choice("precomputed", self.precomputed, KINDS)
+        if self.metric == "precomputed":
+            self._check_graph()
+            return None, True
         automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"
         if not automatic:
             check_enough_signatures(self.n_signatures, requested)
         plan = checked_plan(self)
         return (compress_automatically(plan, requested.low) if automatic else compress_by(plan)), plan.one_tree
+
+    def _check_graph(self) -> None:
+        """Raise if a parameter is set that has no meaning for a graph."""
+        defaults = {name: p.default for name, p in signature(type(self)).parameters.items()}
+        for name in ("n_signatures", "scale", "compressor", "device"):
+            if getattr(self, name) != defaults[name]:
+                raise ParameterError(
+                    f"{name}={getattr(self, name)!r}: metric='precomputed' has no rows to compress. Leave it out.",
+                    parameter=name,
+                )
+        if isinstance(self.prepare, TablePreparer):
+            raise ParameterError("prepare=TablePreparer(...): metric='precomputed' takes a graph. Use prepare=None.")
+        if not isinstance(similarity_recipe(self.similarity), NeighborGraph):
+            raise ParameterError(f"similarity={self.similarity!r}: metric='precomputed' needs similarity='graph'.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
 
     def outlier_scores(self, X: Any) -> Any:
         """Return how far out each row lies: 0 to 1, higher is farther.

@@ -12,7 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from dc2.cluster.noise import NoisePlan, Outliers, outliers_of
+from dc2.cluster.noise import NoisePlan, Outliers, outliers_of, outliers_of_graph
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.compression import Compression, compress, near, near_rows
 from dc2.compress.compressor import Compressor
@@ -28,8 +28,17 @@ from dc2.errors import InputError, MissingValuesError, ParameterError
 from dc2.graph.communities import GraphConqueror, choose_layer
 from dc2.graph.conquest import Conqueror, Conquest, Stability, stability
 from dc2.graph.n_clusters import RequestedClusters
-from dc2.graph.neighbor_graph import GraphSimilarity
+from dc2.graph.neighbor_graph import GraphSimilarity, NeighborGraph
 from dc2.graph.nodes import NearRows, Nodes, Similarity, SimilarityRecipe, nodes_at
+from dc2.graph.precomputed import (
+    GivenGraph,
+    checked_matrix,
+    checked_weights,
+    graph_nodes,
+    neighbour_lists,
+    typical_reach,
+)
+from dc2.graph.size_limits import NO_LIMITS, SizeLimits
 from dc2.io.columns import Columns
 from dc2.io.source import Source
 from dc2.parameters import usable_threads
@@ -174,7 +183,7 @@ class ClusterPlan:
         The class, for messages.
     compress : callable
         Makes a `Compression` from a source, an engine, seeds, a number of threads, and the number of signatures that
-        each row connects, if a graph is wanted.
+        each row connects, if a graph is wanted; None if a graph is given.
     similarity : SimilarityRecipe
     conqueror : SpectralConqueror
         How a dense similarity is conquered.
@@ -185,10 +194,14 @@ class ClusterPlan:
         How much is noise; None if rows are not scored.
     preparation : Preparation
         How tables that are not all numbers are handled.
+    graph : {"distances", "similarities"} or None
+        What a given graph holds; None if rows are given.
+    limits : SizeLimits
+        Of the sizes of clusters.
     """
 
     owner: str
-    compress: Compress
+    compress: Compress | None
     similarity: SimilarityRecipe
     conqueror: SpectralConqueror
     requested: RequestedClusters
@@ -196,10 +209,12 @@ class ClusterPlan:
     seeds: SeedSequence
     noise: NoisePlan | None = None
     preparation: Preparation = field(default_factory=Preparation)
+    graph: str | None = None
+    limits: SizeLimits = NO_LIMITS
 
     def conqueror_of(self, similarity: Similarity) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
-        return GraphConqueror() if similarity.sparse else self.conqueror
+        return GraphConqueror(self.limits) if similarity.sparse else self.conqueror
 
     def built(self, nodes: Nodes, seeds: SeedSequence) -> Similarity:
         """Return the similarity of nodes."""
@@ -211,6 +226,8 @@ class ClusterPlan:
 
 def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
+    if plan.graph is not None:
+        return _fit_graph(plan, plan.graph, X, sample_weight)
     compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
@@ -259,8 +276,46 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     )
 
 
+def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any) -> ClusterRecord:
+    """Conquer a given graph, whose nodes are the rows."""
+    matrix = checked_matrix(X, kind)
+    n = matrix.shape[0]
+    weights = checked_weights(sample_weight, n)
+    _check_enough(n, plan.requested)
+    _, kernel_seeds, assign_seeds = _spawned(plan.seeds)
+    clock = StageClock(plan.options.verbose)
+    clock.enter("conquer")
+    assert isinstance(plan.similarity, NeighborGraph)
+    most = plan.similarity.edges_in_graph(n) - 1
+    lists = neighbour_lists(matrix, kind, most, own=True).without_fragments()
+    nodes, points = graph_nodes(lists, weights)
+    similarity = plan.built(nodes, kernel_seeds)
+    conqueror = plan.conqueror_of(similarity)
+    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
+    graph = GivenGraph(points, kind, lists.ids.shape[1], typical_reach(lists.reach, weights))
+    scores = graph.scores(lists)
+    clock.stop()
+    return ClusterRecord(
+        columns=Columns(n),
+        n_rows=n,
+        router=graph,
+        signature_of_id=None,
+        signatures=Signatures(points, weights, np.zeros(n)),
+        similarity=similarity,
+        requested=plan.requested,
+        conquest=conquest,
+        seed=dict(plan.seeds.state),
+        stage_seconds=clock.seconds,
+        outliers=outliers_of_graph(plan.noise or NoisePlan.of(0, None), scores, weights, graph.typical),
+        ids=np.arange(n, dtype=np.int32),
+        scores=scores,
+    )
+
+
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     """Conquer signatures that were compressed elsewhere."""
+    if plan.graph is not None:
+        raise ParameterError("metric='precomputed': signatures have coordinates. Use metric='euclidean'.")
     _check_enough_signatures(len(signatures), plan.requested)
     if plan.noise is not None and plan.noise.share:
         raise ParameterError(
@@ -337,6 +392,7 @@ def _compressed(
     engine = engine_for(source, replace(plan.options, verbose=clock))
     fresh = seed_sequence(seeds)  # a second try must draw the same as the first
     per_row = plan.similarity.edges_per_row if plan.similarity.uses_rows else None
+    assert plan.compress is not None
     compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs), per_row)
     _check_enough(compression.n_rows, plan.requested)
     return engine, compression

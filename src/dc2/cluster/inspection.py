@@ -26,6 +26,7 @@ from dc2.graph.conquest import Spectrum
 from dc2.graph.layers import CommunityResult
 from dc2.graph.n_clusters import Verdict
 from dc2.graph.nodes import Similarity
+from dc2.graph.precomputed import needs_coordinates
 from dc2.io.columns import Columns, KnowsItsColumns, as_frame, frame_kind
 from dc2.io.model_file import SaveMixin
 from dc2.io.resolve import as_source
@@ -364,6 +365,8 @@ class InspectionMixin(FittedAttributes):
         from dc2.report.profiles import representatives
 
         record = self._fitted()
+        if record.is_graph:
+            raise needs_coordinates()
         return self._once(
             "representatives",
             lambda: representatives(self._statistics(), record.held_rows, record.in_units),
@@ -404,7 +407,8 @@ class InspectionMixin(FittedAttributes):
         0        0   petal width (cm) > 0.8        1.0
         1        1  petal width (cm) <= 0.8        1.0
         """
-        check_is_fitted(self)
+        if self._fitted().is_graph:
+            raise needs_coordinates()
         statistics, most = self._statistics(), check_integer("n_rows", n_rows, low=1)
         rows = statistics.labelled_rows
         if X is not None:

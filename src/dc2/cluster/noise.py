@@ -142,6 +142,7 @@ class Belonging:
 CELLS = 512  # of the scores; if the bracket misses the threshold, they show where it is
 MARGIN = 6.0  # standard deviations of a sample's quantile, to either side
 BELOW_ALL, ABOVE_ALL = -1.0, 2.0
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
 
 
 def outliers_of(
@@ -168,6 +169,17 @@ def outliers_of(
         rows = _rows_near_threshold(plan, source, engine, compression, scores_of)
     threshold = _threshold(plan, rows)
     return Outliers(*known, threshold, rows.noise_weights(threshold, signatures.weights)), None
+
+
+def outliers_of_graph(
+    plan: NoisePlan, scores: NDArray[np.float64], weights: NDArray[np.float64], typical: float
+) -> Outliers:
+    """Return what is known about outliers of a given graph; rows without neighbours, of score 1, always are noise."""
+    rows = _Scored(np.arange(len(scores), dtype=np.int32), scores, weights)
+    if not plan.share and scores.max() < 1.0:
+        return Outliers(typical, plan.min_cluster_share)
+    threshold = min(_threshold(plan, rows), BELOW_ONE) if plan.share else BELOW_ONE
+    return Outliers(typical, plan.min_cluster_share, threshold, rows.noise_weights(threshold, weights))
 
 
 @dataclass(frozen=True, eq=False)

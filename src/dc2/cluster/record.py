@@ -17,6 +17,7 @@ from dc2.errors import InputError, ParameterError
 from dc2.graph.conquest import Conquest
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.nodes import DenseSimilarity, Similarity
+from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.columns import Columns
 from dc2.io.model_file import saved_record
 from dc2.random import is_seed_state
@@ -34,7 +35,7 @@ class ClusterRecord:
         The columns of the rows.
     n_rows : int
         Number of rows.
-    router : Router or CentreRouter
+    router : Router, CentreRouter or GivenGraph
         Sends a row to its signature.
     signature_of_id : ndarray of shape (n_ids,), int32, or None
         The signature for each number that the router gives, if these differ.
@@ -82,8 +83,7 @@ class ClusterRecord:
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
         n_signatures, labels = len(self.signatures), self.conquest.labels
-        n_ids = len(self.router.centres)
-        numbers, scaling = self.signature_of_id, self.router.scaling
+        n_ids, numbers = len(self.router.centres), self.signature_of_id
         is_sound = (
             type(self.n_rows) is int
             and self.n_rows > 0
@@ -96,7 +96,7 @@ class ClusterRecord:
             and hasattr(self.router, "assign")
             and (self.stage_seconds is None or _are_seconds(self.stage_seconds))
             and self.signatures.points.shape[1] == self.router.centres.shape[1]
-            and self.columns.width == (self.router.centres.shape[1] if scaling is None else scaling.n_columns)
+            and self.columns.width == self._width
             and labels.shape == (n_signatures,)
             and labels.max() < n_signatures
             and len(self.similarity) == n_signatures
@@ -109,6 +109,18 @@ class ClusterRecord:
             is_sound = numbers.dtype == np.int32 and bool(((numbers >= 0) & (numbers < n_signatures)).all())
         if not is_sound:
             raise InputError("the parts of a ClusterRecord do not fit together.")
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether a graph was given, and rows have no coordinates."""
+        return isinstance(self.router, GivenGraph)
+
+    @property
+    def _width(self) -> int:
+        if self.is_graph:
+            return len(self.router.centres)
+        scaling = self.router.scaling
+        return int(self.router.centres.shape[1]) if scaling is None else scaling.n_columns
 
     def of_id(self, of_signature: NDArray[Any]) -> NDArray[Any]:
         """Return values of signatures, rearranged to be indexed by the router's numbers."""
@@ -129,6 +141,8 @@ class ClusterRecord:
 
     def router_to_search(self, n_threads: int) -> Router:
         """Return the router with neighbour lists, for several nearest signatures of a row."""
+        if self.is_graph:
+            raise needs_coordinates()
         return near(cast(Router, self.router), n_threads)
 
     def without_rows(self) -> ClusterRecord:

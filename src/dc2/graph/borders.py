@@ -27,7 +27,8 @@ LEAST_SPREAD = 1e-3  # of a direction, as a share of the mean one
 def clouds_apart(nodes: GraphNodes, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return clusters with borders between Gaussians, if the graph finds these about as good; else the given ones.
 
-    Gaussians are fitted only if each cluster has, on average, more nodes than a Gaussian has numbers.
+    Gaussians are fitted only if each cluster has, on average, more nodes than a Gaussian has numbers, and if rows have
+    coordinates.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def clouds_apart(nodes: GraphNodes, labels: NDArray[np.int32]) -> NDArray[np.int
     """
     n_clusters, width = int(labels.max()) + 1, nodes.points.shape[1]
     numbers = (width + 1) * (width + 2) // 2
-    if n_clusters == 1 or len(labels) < n_clusters * numbers:
+    if n_clusters == 1 or len(labels) < n_clusters * numbers or nodes.graph.lengths is not None:
         return labels
     cut = normalised_cut(nodes.graph, labels)
     if cut == 0:

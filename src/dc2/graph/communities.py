@@ -42,6 +42,7 @@ from dc2.graph.select_k import (
     resampled,
     resamples,
 )
+from dc2.graph.size_limits import NO_LIMITS, SizeLimits, within_limits
 from dc2.parameters import usable_threads
 from dc2.random import tree_seed
 
@@ -99,6 +100,24 @@ def find_communities(
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
     verdict = Verdict(requested, chosen, next(others, None), evidence.least, resolution)
     return _result(nodes, sweep, evidence, labels, verdict, found)
+
+
+def with_clusters(nodes: GraphNodes, result: CommunityResult, labels: NDArray[np.int32]) -> CommunityResult:
+    """Return the result with other clusters, such as rules of the user make; layers are nested around these."""
+    sweep = result.sweep
+    nodes = replace(nodes, parts=sweep.parts)
+    labels = by_weight(labels, nodes.node_weights)
+    if np.array_equal(labels, result.labels):
+        return result
+    evidence = Evidence(nodes, sweep, result.resolution_path)
+    chosen = _evidence_for_given(nodes, sweep, evidence, labels, np.nan, 0.0)
+    verdict = replace(result.verdict, chosen=chosen, resolution=np.nan)
+    others = [layer for place, layer in enumerate(result.layers) if place != result.chosen_layer]
+    layers, place = nest(nodes.graph, nodes.node_weights, labels, others)
+    far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
+    heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], sweep, far)
+    path = result.resolution_path | {"chosen": np.zeros(len(sweep.resolutions), bool)}
+    return CommunityResult(labels, layers, place, parents(layers), heights, path, verdict, sweep)
 
 
 def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
@@ -289,7 +308,15 @@ def _index_of(
 
 @dataclass(frozen=True)
 class GraphConqueror:
-    """Leiden's communities at many resolutions, and a choice among them."""
+    """Leiden's communities at many resolutions, a choice among them, and the rules of the user.
+
+    Attributes
+    ----------
+    limits : SizeLimits
+        Of the sizes of clusters.
+    """
+
+    limits: SizeLimits = NO_LIMITS
 
     def conquer(
         self,
@@ -302,7 +329,14 @@ class GraphConqueror:
     ) -> Conquest:
         """Return the clusters that persist, or as many as were asked for; what was found before is used again."""
         known = None if before is None else before.communities
-        found = find_communities(_graph_nodes(similarity, nodes, seeds, n_jobs), requested, known)
+        graph_nodes = _graph_nodes(similarity, nodes, seeds, n_jobs)
+        weights = graph_nodes.node_weights
+        if self.limits.given:  # what is impossible shows before the search
+            self.limits.bounds(float(weights.sum()), float(weights.max()), requested)
+        found = find_communities(graph_nodes, requested, known)
+        if self.limits.given:
+            bounds = self.limits.bounds(float(weights.sum()), float(weights.max()), requested, found.n_clusters)
+            found = with_clusters(graph_nodes, found, within_limits(graph_nodes, found.labels, bounds))
         return Conquest(found.labels, requested.low if requested.exact else found.n_clusters, communities=found)
 
     def bootstrap(

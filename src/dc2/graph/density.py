@@ -119,12 +119,16 @@ def sparsity(
     from the distances (by the method of Levina and Bickel, one estimate for all nodes).
     """
     if graph.rows_are_nodes:
-        starts = np.arange(0, graph.near.size - graph.n_nodes + 1, graph.near.shape[1] - 1)
-        ties, reach = (starts, graph.near[:, 1:].ravel()), "last"
+        there = graph.near[:, 1:] >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        ties, reach = (starts, graph.near[:, 1:][there]), "last"
     else:
         ties, reach = (graph.indptr, graph.indices), "mean"
-    nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
-    squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
+    if graph.lengths is not None:
+        squared = graph.lengths[:, 1:][there] ** 2
+    else:
+        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
+        squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
     return _sparsity(*ties, squared, node_weights, reach)
 
 

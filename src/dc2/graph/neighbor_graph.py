@@ -151,6 +151,8 @@ class SharedRowsGraph:
         Each row's nearest nodes, nearest first.
     row_weights : ndarray of shape (n_rows,), float64
         Whole numbers in proportion to the rows' weights.
+    lengths : ndarray of shape (n_rows, m), float64, or None
+        Given distances of each row to its nearest nodes; then a row with fewer of them has -1 in `near`.
     """
 
     indptr: NDArray[np.int64]
@@ -158,6 +160,7 @@ class SharedRowsGraph:
     weights: NDArray[np.float64]
     near: NDArray[np.int32]
     row_weights: NDArray[np.float64]
+    lengths: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Make the arrays that the core has checked read-only."""
@@ -181,7 +184,9 @@ class SharedRowsGraph:
             or near.dtype != np.int32
             or near.ndim != 2
             or self.row_weights.shape != (len(near),)
-            or not all(_within(ids, n_nodes) for ids in (self.indices, near))
+            or not _within(self.indices, n_nodes)
+            or not (_within(near, n_nodes) if self.lengths is None else _within(near + 1, n_nodes + 1))
+            or not (self.lengths is None or (self.lengths.shape == near.shape and self.lengths.dtype == np.float64))
             or not all(_whole_numbers(values) for values in (self.weights, self.row_weights))
         ):
             raise InputError("the parts of a SharedRowsGraph do not fit together.")
@@ -231,7 +236,12 @@ class SharedRowsGraph:
         return csr_array((self.weights, self.indices, starts), shape=(self.n_nodes, self.n_nodes))
 
 
-def shared_rows_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | None, n_nodes: int) -> SharedRowsGraph:
+def shared_rows_graph(
+    near: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    n_nodes: int,
+    lengths: NDArray[np.float64] | None = None,
+) -> SharedRowsGraph:
     """Connect every two nodes by the summed weight of the rows that are near both.
 
     With B the 0/1 matrix of rows and their nearest nodes, this is B' diag(weights) B without its diagonal. A row
@@ -244,6 +254,8 @@ def shared_rows_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | No
     weights : ndarray of shape (n_rows,) or None
         Whole numbers count as repeats, exactly. Others are scaled by a power of two and rounded.
     n_nodes : int
+    lengths : ndarray of shape (n_rows, m), optional
+        Given distances; then a row with fewer neighbours has -1 for the others.
 
     Examples
     --------
@@ -256,13 +268,28 @@ def shared_rows_graph(near: NDArray[np.int32], weights: NDArray[np.float64] | No
     """
     near = np.ascontiguousarray(near, dtype=np.int32)
     row_weights = _whole(weights, *near.shape)
-    return SharedRowsGraph(*core.count_shared_rows(near, row_weights, n_nodes), near, row_weights)
+    return SharedRowsGraph(*_counted(near, row_weights, n_nodes), near, row_weights, lengths)
 
 
 def reweighted(graph: SharedRowsGraph, factors: NDArray[np.float64]) -> SharedRowsGraph:
     """Return the graph of the same rows, with their weights multiplied by whole numbers."""
     row_weights = _whole(graph.row_weights * factors, *graph.near.shape)
-    return SharedRowsGraph(*core.count_shared_rows(graph.near, row_weights, graph.n_nodes), graph.near, row_weights)
+    return SharedRowsGraph(*_counted(graph.near, row_weights, graph.n_nodes), graph.near, row_weights, graph.lengths)
+
+
+def _counted(
+    near: NDArray[np.int32], row_weights: NDArray[np.float64], n_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Count shared rows; where a row has no more neighbours, nodes beyond the last are put and taken away again."""
+    missing = near < 0
+    if not missing.any():
+        return core.count_shared_rows(near, row_weights, n_nodes)
+    width = near.shape[1]
+    filled = np.where(missing, n_nodes + np.arange(width, dtype=np.int32), near)
+    indptr, indices, weights = core.count_shared_rows(filled, row_weights, n_nodes + width)
+    kept = indices[: indptr[n_nodes]] < n_nodes
+    starts = np.concatenate([[0], np.cumsum(kept)])[indptr[: n_nodes + 1]]
+    return starts, indices[: len(kept)][kept], weights[: len(kept)][kept]
 
 
 def _whole(weights: NDArray[np.float64] | None, n_rows: int, m: int) -> NDArray[np.float64]:
@@ -330,13 +357,17 @@ class NeighborGraph(BaseEstimator):
             return min(int(self.n_neighbors), len(points))
         return neighbors_per_row(len(points), rows_per_node, spanned_dimension(points))
 
+    def edges_in_graph(self, n_rows: int) -> int:
+        """Return how many rows each row of a given graph connects at most, as if rows had four columns."""
+        return neighbors_per_row(n_rows, 1.0, 4) if self.n_neighbors == "auto" else int(self.n_neighbors)
+
     def build(
         self, nodes: Nodes, seeds: SeedSequence, *, weighted: bool = False, n_jobs: int | None = None
     ) -> GraphSimilarity:
         """Connect the nearest nodes of each row with each other; nothing in it is random."""
         assert nodes.near is not None
         ids, weights = nodes.near.ids, nodes.near.weights
-        return GraphSimilarity(shared_rows_graph(ids, weights, len(nodes)), ids.shape[1])
+        return GraphSimilarity(shared_rows_graph(ids, weights, len(nodes), nodes.near.lengths), ids.shape[1])
 
 
 @saved_record

@@ -21,13 +21,16 @@ class NearRows:
     Attributes
     ----------
     ids : ndarray of shape (n_rows, n_near), int32
-        Nearest first.
+        Nearest first; in a given graph -1 where a row has no more.
     weights : ndarray of shape (n_rows,), float64, or None
         How often each row counts; once for None.
+    lengths : ndarray of shape (n_rows, n_near), float64, or None
+        Given distances; None if the points tell them.
     """
 
     ids: NDArray[np.int32]
     weights: NDArray[np.float64] | None
+    lengths: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -243,7 +243,7 @@ def _nearest_with_home(
     distances, nearest = np.full(len(lost), np.inf), np.full(len(lost), -1, dtype=np.intp)
     if graph.rows_are_nodes:
         near = graph.near[lost]
-        told = answer[near] >= 0
+        told = (answer[near] >= 0) & (near >= 0)
         known = np.flatnonzero(told.any(axis=1))
         nearest[known] = near[known, told[known].argmax(axis=1)]
         off = points[lost[known]].astype(np.float64) - points[nearest[known]]

@@ -160,7 +160,7 @@ class ClusterStatistics:
     labels : ndarray of shape (n_signatures,), int32
         Cluster of each; -1 if it is in none: its cluster is too small, or all of its rows are noise.
     names : tuple of str
-        Columns; x0, x1, ... if the data had no names.
+        Columns; x0, x1, ... if the data had no names; none for a given graph, whose `points` only serve its map.
     n_clusters : int
     noise : float or None
         Rows that are in no cluster; None if no noise was asked for.
@@ -204,7 +204,9 @@ class ClusterStatistics:
         scaling = model.router_.scaling
         sphere = scaling if isinstance(scaling, Sphere) else None
         names, values = model.column_names, points if scaling is None else scaling.undo(points)
-        if names is None:
+        if model._record.is_graph:
+            names, values = (), points[:, :0]
+        elif names is None:
             names = tuple(f"x{i}" for i in range(points.shape[1])) if sphere is None else sphere.names
         if hasattr(model, "preparer_"):
             names, values = model.preparer_.in_units(points)
@@ -361,7 +363,7 @@ class ClusterStatistics:
     def of_columns(self) -> NDArray[np.float64]:
         """The points, a coordinate for each name: of places the degrees, without a jump at the date line."""
         if self.sphere is None:
-            return self.points
+            return self.points if self.names else self.values
         return self.sphere.unwrapped(self.values, self.in_units(self.weights @ self.points / self.weights.sum()))
 
     def in_units(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -415,9 +417,9 @@ class ClusterStatistics:
 
     @cached_property
     def silhouette(self) -> Silhouette | None:
-        """The silhouette by straight distances, of the drawn signatures; None for a single cluster."""
+        """The silhouette by straight distances, of the drawn signatures; None for a single cluster or a graph."""
         compared = self.compared_signatures
-        return weighted_silhouette(compared.points, compared.labels, compared.weights)
+        return weighted_silhouette(compared.points, compared.labels, compared.weights) if self.names else None
 
     @cached_property
     def kernel_silhouette(self) -> Silhouette | None:

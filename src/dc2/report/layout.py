@@ -44,10 +44,12 @@ Distances = Callable[[], NDArray[np.float64]]
 
 def default_layouts(clusters: ClusterStatistics, distances: Distances) -> tuple[Layout, ...]:
     """Return the layouts worth showing, the best first; distances are asked for only where they are used."""
-    if len(clusters.names) <= 2:
+    if 1 <= len(clusters.names) <= 2:
         return (columns_layout(clusters),)
     if len(clusters.points) < FEWEST_FOR_NEIGHBOURS:
         return (variation_layout(clusters),)
+    if not clusters.names:
+        return (neighbours_layout(clusters, distances()),)
     return neighbours_layout(clusters, distances()), variation_layout(clusters)
 
 

@@ -334,7 +334,7 @@ def cluster_profile(clusters: ClusterStatistics) -> Profile:
     points = clusters.of_columns
     starts = range(0, points.shape[1], COLUMNS_AT_A_TIME)
     some = [_difference(clusters, share, points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
-    difference = np.concatenate(some, axis=1)
+    difference = np.concatenate([*some, np.empty((clusters.n_clusters, 0))], axis=1)  # a given graph has no columns
     if clusters.sphere is not None:  # the mean of degrees is another place
         means = clusters.in_units(clusters.means(clusters.points))
         return Profile(clusters.names, difference, means, clusters.in_units(share @ clusters.points))
@@ -401,10 +401,10 @@ def _of_cluster(statistics: ClusterStatistics, k: int, whole: bool) -> dict[str,
         "rows": _count(statistics.sizes[k], whole),
         "share": float(statistics.shares[k]),
         "stability": float(statistics.stability[k]),
-        "spread": float(statistics.radii[k]),
+        "spread": float(statistics.radii[k]) if statistics.names else None,
         "nearest": None if nearest is None else int(nearest.closest[k]),
-        "sets_apart": _sets_apart(statistics.profile, k),
-        "typical": _typical(statistics, k),
+        "sets_apart": _sets_apart(statistics.profile, k) if statistics.names else None,
+        "typical": _typical(statistics, k) if statistics.names else None,
     }
 
 

@@ -38,8 +38,10 @@ def _clusters_lead(statistics: ClusterStatistics) -> str:
     )
 
 
-def profile_section(statistics: ClusterStatistics) -> Section:
-    """Return the heat map of standardised differences."""
+def profile_section(statistics: ClusterStatistics) -> Section | None:
+    """Return the heat map of standardised differences; None for a given graph."""
+    if not statistics.names:
+        return None
     levels = [f"from {number(least)} on {high} or {low}" for least, high, low in reversed(LEVELS)]
     content = {
         "statistics": statistics,
@@ -73,7 +75,7 @@ def rules_section(statistics: ClusterStatistics) -> Section | None:
 
 def compare_section(statistics: ClusterStatistics) -> Section | None:
     """Return the comparison of two clusters, which a script fills in; None if there is only one."""
-    if statistics.n_listed < 2:
+    if statistics.n_listed < 2 or not statistics.names:
         return None
     lead = "Two clusters side by side: the columns in which they differ most come first."
     return Section("Compare two clusters", lead, "compare.html", {"statistics": statistics})
@@ -87,8 +89,10 @@ SEPARATION = (
 )
 
 
-def quality_section(statistics: ClusterStatistics) -> Section:
-    """Return spread and silhouettes."""
+def quality_section(statistics: ClusterStatistics) -> Section | None:
+    """Return spread and silhouettes; None for a given graph."""
+    if not statistics.names:
+        return None
     lead = _quality_lead(statistics.silhouette, statistics.kernel_silhouette)
     content = {"statistics": statistics, "separation": _separation}
     return Section("How well they hold together", lead, "quality.html", content)
