@@ -30,6 +30,7 @@ from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among, find_files, is_path
+from dc2.io.resolve import as_source, as_table
 from dc2.io.source import Block, Source
 from dc2.parameters import check_integer, check_positive, usable_threads
 from dc2.random import RandomStateLike
@@ -316,7 +317,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             )
         return Membership(
             router=record.router_to_search(usable_threads(self.n_jobs)),
-            label_of_id=record.of_id(record.signature_labels if shares else record.conquest.labels),
+            label_of_id=record.of_id(record.marked(record.conquest.labels) if shares else record.conquest.labels),
             n_clusters=record.conquest.n_clusters,
             shares=shares,
             belongs=self._belonging() if shares else None,
@@ -366,6 +367,17 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         preparer = self._record.preparer
         prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
         return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
+
+    def _arriving(self, X: Any, sample_weight: Any) -> Source:
+        """Return new rows with weights, which may be a column's name."""
+        if not isinstance(sample_weight, str):
+            source = self._source(X)
+            return source if sample_weight is None else as_source(source, sample_weight=sample_weight)
+        preparer, names = self._record.preparer, self._record.columns.names
+        if preparer is None:
+            return self._source(as_source(X, columns=names and list(names), sample_weight=sample_weight))
+        used, texts = list(preparer.columns_in_use), preparer.read_as_written
+        return preparer.source(as_table(X, columns=used, weight=sample_weight, texts=texts))
 
     @property
     def stability_(self) -> NDArray[np.float64]:

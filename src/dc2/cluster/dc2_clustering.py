@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dc2.cluster.base import SignatureClusterer
+from dc2.cluster.changes import Changes
 from dc2.cluster.fit import ClusterPlan, Compress, checked_plan, compress_by, with_layer
 from dc2.cluster.noise import NoisePlan, Outliers
+from dc2.cluster.update import no_changes, update
 from dc2.compress.compression import compress_automatically
 from dc2.compress.compressor import Compressor
 from dc2.compress.populate import NegativeScores
@@ -401,6 +406,86 @@ class DC2Clustering(SignatureClusterer):
             raise ParameterError(f"give n_clusters or layer, not both; got {n_clusters!r} and {layer!r}.")
         return self._keep(with_layer(self._fitted(), self._checked_layer(layer)))
 
+    def update(
+        self,
+        X: Any,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        forget: float = 0.0,
+        move: bool = True,
+    ) -> Changes:
+        """Add new rows; clusters that survive keep their numbers. Neither old rows nor their labels are needed.
+
+        Each row joins its nearest signature. Rows beyond the reach of all rows before make new signatures, and the
+        clusters are found again. A new cluster gets a new number, and the number of one that is gone is not used
+        again. If signatures are rows, new distinct rows become signatures too, and all are compressed when they are as
+        many as `fit` would compress.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The new rows. Columns with names are found by name; scaling and preparation are those of the fit.
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
+        forget : float, default=0.0
+            The share of their weight that older rows lose first. From 1 on it is a half-life, in updates. Clusters
+            that get no rows are gone when little of their weight is left; without forgetting they stay.
+        move : bool, default=True
+            Whether older signatures may change their clusters. If not, rows that the model has seen keep their labels,
+            and rows far from all others may make new clusters. It needs ``noise=0`` and ``min_cluster_share=None``.
+
+        Returns
+        -------
+        Changes
+            Clusters that were kept, grew, shrank, moved, split, merged, are new or gone; the flow of rows, and the
+            drift. It is ``changes_`` too. ``labels_`` is not kept: use ``predict(X)``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dc2 import DC2Clustering
+        >>> january = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [20.0]], 100, axis=0)
+        >>> model = DC2Clustering(random_state=0).fit(january)
+        >>> february = np.random.default_rng(1).normal(size=(100, 2)) - 20
+        >>> model.update(february).of("born"), model.cluster_numbers_.tolist()
+        ([2], [2, 0, 1])
+        """
+        check_is_fitted(self)
+        if not isinstance(forget, Real) or not 0 <= forget < np.inf:
+            raise ParameterError(
+                f"forget={forget!r}: not a share or a half-life. Use a number from 0 to 1, or updates from 1 on."
+            )
+        if _are_no_rows(X, sample_weight):
+            self._record = replace(self._record, changes=no_changes(self._record))
+            return self.changes_
+        lost = float(forget) if forget < 1 else 1.0 - 0.5 ** (1.0 / float(forget))
+        record = update(self._plan(), self._record, self._arriving(X, sample_weight), lost, bool(move), self._again())
+        self._keep(record)
+        return self.changes_
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Fit the first rows of a stream, or `update` with the next ones.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, ... as in `fit`
+            The next rows.
+        y : ignored
+        sample_weight : array-like of shape (n_rows,), str or None
+            Their weights.
+        """
+        if not hasattr(self, "_record"):
+            return self.fit(X, sample_weight=sample_weight)
+        self.update(X, sample_weight)
+        return self
+
+    def _again(self) -> Compress:
+        """Return how signatures that are rows are compressed when they are too many; they are scaled already."""
+        plain: dict[str, Any] = {"scale": None, "metric": "euclidean"}
+        compressor = None if self.compressor is None else clone(self.compressor).set_params(**plain)
+        other: DC2Clustering = clone(self).set_params(compressor=compressor, **plain)
+        return other._compress(self._record.requested)[0]
+
     def labels_of_layer(self, layer: int) -> NDArray[np.int32]:
         """Return the clusters of one of ``layers_``: of rows if they are in memory, otherwise of signatures.
 
@@ -418,3 +503,10 @@ class DC2Clustering(SignatureClusterer):
         if number >= there:
             raise ParameterError(f"there is no layer={number}: the layers are 0 (finest) to {there - 1}.")
         return number
+
+
+def _are_no_rows(X: Any, sample_weight: Any) -> bool:
+    """Return whether rows in memory are none, or all have weight 0."""
+    shape = getattr(X, "shape", (1,))
+    weightless = isinstance(sample_weight, np.ndarray | list | tuple) and not np.any(sample_weight)
+    return weightless or bool(shape and shape[0] == 0)

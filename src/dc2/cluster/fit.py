@@ -228,7 +228,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     """Divide and compress rows to signatures, and conquer these."""
     if plan.graph is not None:
         return _fit_graph(plan, plan.graph, X, sample_weight)
-    compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
+    compress_seeds, kernel_seeds, assign_seeds = spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
 
@@ -244,7 +244,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
     source = opened.source
 
     clock.enter("conquer")
-    nodes = _nodes_of(compression, plan.similarity, threads)
+    nodes = nodes_of(compression, plan.similarity, threads)
     similarity = plan.built(nodes, kernel_seeds)
     conqueror = plan.conqueror_of(similarity)
     conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
@@ -322,7 +322,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
             f"noise={float(plan.noise.share):g} is a share of rows, but fit_signatures sees no rows. Use noise=0, or "
             "fit the rows."
         )
-    compress_seeds, kernel_seeds, assign_seeds = _spawned(plan.seeds)
+    compress_seeds, kernel_seeds, assign_seeds = spawned(plan.seeds)
     router, signature_of_id = signature_router(signatures.points, compress_seeds)
     nodes = nodes_at(signatures.points, signatures.weights, are_rows=True)
     if plan.similarity.uses_rows:  # each signature counts as a row of its weight
@@ -358,18 +358,18 @@ def reconquer(
     """Return another record of the same fit, with its signatures conquered again; no rows are needed."""
     if requested != record.requested:  # what the rows were fitted with is taken again, with the same warning
         _check_enough_signatures(len(record.signatures), requested)
-    *_, assign_seeds = _spawned(SeedSequence(**record.seed))
+    *_, assign_seeds = spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(similarity)
     conquest = conqueror.conquer(
         similarity, nodes, requested, assign_seeds, plan.options.n_jobs, before=record.conquest
     )
-    return replace(record, similarity=similarity, requested=requested, conquest=conquest)
+    return replace(record, similarity=similarity, requested=requested).reconquered(conquest)
 
 
 def stability_of(plan: ClusterPlan, record: ClusterRecord) -> Stability:
     """Return how much of each cluster is found again when the signatures are resampled and conquered again."""
-    *_, assign_seeds = _spawned(SeedSequence(**record.seed))
+    *_, assign_seeds = spawned(SeedSequence(**record.seed))
     similarity, found = record.similarity, record.conquest
     nodes = nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(similarity)
@@ -381,7 +381,7 @@ def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
     """Return another record of the same fit, whose clusters are one of its layers."""
     assert record.conquest.communities is not None
     chosen = choose_layer(record.conquest.communities, layer)
-    return replace(record, conquest=Conquest(chosen.labels, chosen.n_clusters, communities=chosen))
+    return record.reconquered(Conquest(chosen.labels, chosen.n_clusters, communities=chosen))
 
 
 def _compressed(
@@ -398,7 +398,7 @@ def _compressed(
     return engine, compression
 
 
-def _nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int) -> Nodes:
+def nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int) -> Nodes:
     """Return the signatures as nodes, and the nearest ones of rows if the similarity needs them."""
     signatures, sample = compression.signatures, compression.sample
     nodes = nodes_at(signatures.points, signatures.weights, are_rows=sample is None)
@@ -414,7 +414,7 @@ def _nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int
     return replace(nodes, near=near_rows(near(compression.tree_router, n_threads), sample, few, n_threads))
 
 
-def _spawned(seeds: SeedSequence) -> list[SeedSequence]:
+def spawned(seeds: SeedSequence) -> list[SeedSequence]:
     """Return the seeds of compression, similarity and assignment; equal sequences give equal seeds."""
     return seed_sequence(seeds).spawn(3)
 

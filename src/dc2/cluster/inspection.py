@@ -15,6 +15,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from dc2.cluster.changes import Changes
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.compression import edge_weights
 from dc2.compress.routing import RowRouter
@@ -156,12 +157,22 @@ class FittedAttributes(SaveMixin, KnowsItsColumns, ClusterMixin):
                 "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
                 "predict_to(source, path) to write the label of each row."
             )
-        return record.labels_of_rows(record.conquest.labels)
+        return record.named(record.labels_of_rows(record.conquest.labels))
 
     @property
     def n_clusters_(self) -> int:
         """The number of clusters found, before any are marked as noise."""
         return self._fitted().conquest.n_clusters
+
+    @property
+    def cluster_numbers_(self) -> NDArray[np.int32]:
+        """The number of each living cluster, as in labels: the order of the columns of `predict_proba`."""
+        return self._fitted().cluster_names
+
+    @property
+    def changes_(self) -> Changes:
+        """What the last update changed."""
+        return _there(self._fitted().changes, "changes_", "after update")
 
     @property
     def signatures_(self) -> Signatures:

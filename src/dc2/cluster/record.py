@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.cluster.changes import Changes, matched_names, overlap_of
 from dc2.cluster.noise import Outliers
 from dc2.compress.compression import near
 from dc2.compress.populate import entries_of, with_noise
@@ -53,6 +54,14 @@ class ClusterRecord:
         What is known about rows that are far out; None if rows are not scored.
     preparer : TablePreparer or None
         Turned the rows into numbers, if they were a table of mixed columns.
+    names : ndarray of shape (n_clusters,), int32, or None
+        The number of each cluster, once there were updates; None if they are counted from 0.
+    unused : int
+        The first number that no cluster ever had; 0 before any update.
+    base : int
+        Number of signatures of the fit; 0 before any update.
+    changes : Changes or None
+        What the last update changed.
     ids : ndarray of shape (n_rows,), int32, or None
         The router's number for each row, if rows are in memory. Not saved.
     scores : ndarray of shape (n_rows,), float64, or None
@@ -75,6 +84,10 @@ class ClusterRecord:
     stage_seconds: dict[str, float] | None = None
     outliers: Outliers | None = None
     preparer: TablePreparer | None = None
+    names: NDArray[np.int32] | None = None
+    unused: int = 0
+    base: int = 0
+    changes: Changes | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
     rows: Any = None
@@ -103,6 +116,7 @@ class ClusterRecord:
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
             and (self.preparer is None or _makes(self.preparer, self.columns))
+            and (self.names is None or self._are_numbers(self.names))
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
@@ -143,11 +157,63 @@ class ClusterRecord:
         """Return the router with neighbour lists, for several nearest signatures of a row."""
         if self.is_graph:
             raise needs_coordinates()
-        return near(cast(Router, self.router), n_threads)
+        return near(cast(Router, getattr(self.router, "whole", self.router)), n_threads)
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without anything that has an entry per row: a saved model is small."""
         return replace(self, ids=None, scores=None, rows=None, members=None)
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether each signature is a distinct row."""
+        return not self.signatures.spread.any()
+
+    @property
+    def n_fitted(self) -> int:
+        """Number of signatures of the fit."""
+        return self.base or len(self.signatures)
+
+    @property
+    def cluster_names(self) -> NDArray[np.int32]:
+        """The number of each cluster."""
+        return np.arange(self.conquest.n_clusters, dtype=np.int32) if self.names is None else self.names
+
+    @property
+    def first_unused(self) -> int:
+        """The first number that no cluster ever had."""
+        return max(self.unused, self.conquest.n_clusters if self.names is None else 0)
+
+    def renamed(
+        self, conquest: Conquest, before: NDArray[np.int32], now: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> ClusterRecord:
+        """Return the record with other clusters; those that survive keep their numbers.
+
+        `before` are the numbers of the clusters of some things before, `now` their places among those of the conquest;
+        -1 is none.
+        """
+        old = np.unique(before[before >= 0])
+        overlap = overlap_of(before, now, weights, old, conquest.n_clusters)
+        names, unused = matched_names(overlap, old, self.first_unused)
+        return replace(self, conquest=conquest, names=names, unused=unused)
+
+    def reconquered(self, conquest: Conquest) -> ClusterRecord:
+        """Return the record with other clusters of the same signatures; after updates, survivors keep their numbers."""
+        if self.names is None:
+            return replace(self, conquest=conquest)
+        before = self.cluster_names[self.conquest.labels]
+        return self.renamed(conquest, before, conquest.labels, self.signatures.weights)
+
+    def named(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the numbers of clusters that are given by place; -1 stays."""
+        return labels if self.names is None else np.append(self.names, np.int32(-1))[labels]
+
+    def _are_numbers(self, names: NDArray[np.int32]) -> bool:
+        return (
+            names.dtype == np.int32
+            and names.shape == (self.conquest.n_clusters,)
+            and len(np.unique(names)) == len(names)
+            and 0 <= int(names.min()) <= int(names.max()) < self.unused
+        )
 
     def _holds(self, noise: NDArray[np.float64]) -> bool:
         """Return whether no signature has more noise than rows."""
@@ -171,7 +237,7 @@ class ClusterRecord:
     @property
     def signature_labels(self) -> NDArray[np.int32]:
         """The cluster of each signature; -1 if it is too small."""
-        return self.marked(self.conquest.labels)
+        return self.named(self.marked(self.conquest.labels))
 
     @property
     def noise_of_signatures(self) -> NDArray[np.float64] | None:

@@ -159,6 +159,8 @@ def compress_sampled(
         router = replace(router, beam=max(router.beam, edge_rows.few))
     sums, ids, near = add_up(source, engine, router, magic, sample.n_rows, edge_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
+    if len(router.trees) == 1:
+        router = replace(router, reach=sums.reach)
     return Compression(router, signatures, sample.n_rows, ids, sample, near)
 
 
@@ -391,6 +393,7 @@ def keep_rows(
     of_row = leaf_of_point[distinct.of_row]
     weights = np.bincount(of_row, sample.weights, minlength=len(distinct)).astype(np.float64)
     signatures = Signatures(router.centres, weights, np.zeros(len(distinct)))
+    router = replace(router, reach=np.zeros(len(distinct)))
     if len(of_row) < sample.n_rows:
         if all_checked and not source.in_memory:
             return Compression(router, signatures, sample.n_rows)

@@ -64,6 +64,8 @@ class Router:
         Seed that assigns training rows to trees if there are several.
     scaling : Scaling, Sphere or None
         Applied to rows first: trees and centres are in scaled units.
+    reach : ndarray of shape (n_signatures,), float64, or None
+        The squared distance of each centre to the farthest row that was sent there; None if no rows were seen.
     """
 
     trees: tuple[RPTree, ...]
@@ -73,6 +75,7 @@ class Router:
     deal_seed: int = 0
     scaling: Scaling | Sphere | None = None
     beam: int = 1
+    reach: NDArray[np.float64] | None = None
 
     takes_device_rows: ClassVar[bool] = True
 
@@ -93,6 +96,7 @@ class Router:
             and (neighbor_lists is None) == (gaps is None)
             and type(self.beam) is int
             and 1 <= self.beam <= MOST_BEAM
+            and (self.reach is None or (self.reach.shape == (leaves,) and bool((self.reach >= 0).all())))
         )
         if neighbor_lists is not None and gaps is not None:
             is_sound &= (
@@ -133,7 +137,7 @@ class Router:
         training rows; else the nearest of its leaves' signatures.
         """
         X = self._on_routing_device(X)
-        given, X = X, self._prepared(X, start)
+        given, X = X, self.prepared(X, start)
         if len(self.trees) == 1:
             ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
             if self._scan(0, X, NearestOut(ids)):
@@ -170,7 +174,7 @@ class Router:
         ids = _empty(X, len(X), np.int32)
         near_ids = _empty(X, (len(X), min(few, self.neighbor_lists.shape[1])), np.int32)
         squared = _empty(X, near_ids.shape, self.dtype)
-        if self._scan(0, self._prepared(X), NearestOut(ids, near_ids, squared)):
+        if self._scan(0, self.prepared(X), NearestOut(ids, near_ids, squared)):
             raise_unusable(X, None, 0)
         if isinstance(X, np.ndarray):
             return ids, near_ids, squared
@@ -185,6 +189,7 @@ class Router:
         sums: Sums,
         names: tuple[str, ...] | None = None,
         near_ids: NDArray[np.int32] | None = None,
+        squared: NDArray[np.float64] | None = None,
     ) -> NDArray[np.int32]:
         """Return the signature of each training row, and add it to `sums`; several threads may add to the same.
 
@@ -198,20 +203,26 @@ class Router:
         near_ids : ndarray of shape (n_rows, few), int32, optional
             Output: the nearest few signatures of each row, nearest first, as
             `nearest_and_few` gives them. Needs one tree with neighbour lists.
+        squared : ndarray of shape (n_rows,), float64, optional
+            Output: the squared distance of each row to its signature's centre. Needs one tree.
         """
         X = self._on_routing_device(X)
         ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
-        given, X = X, self._prepared(X, int(rows[0]) if len(rows) else 0)
+        given, X = X, self.prepared(X, int(rows[0]) if len(rows) else 0)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
-            found = NearestOut(ids)
-            if near_ids is not None:
-                few = _empty(X, near_ids.shape, np.int32)
-                found = NearestOut(ids, few, _empty(X, near_ids.shape, self.dtype))
+            shape = (len(X), 1) if near_ids is None else near_ids.shape
+            few, distances = _empty(X, shape, np.int32), _empty(X, shape, self.dtype)
+            found = NearestOut(ids) if self.neighbor_lists is None else NearestOut(ids, few, distances)
             if self._scan(0, X, found, weights, SumsOut(magic, sums.counts, sums.totals)):
                 raise_unusable(given, names, int(rows[0]))
             if near_ids is not None:
                 near_ids[:] = few if isinstance(X, np.ndarray) else X.asnumpy(few)
+            own = self._own_distances(given, X, ids, distances)
+            with ADDING:
+                np.maximum.at(sums.reach, ids if isinstance(X, np.ndarray) else X.asnumpy(ids), own)
+            if squared is not None:
+                squared[:] = own
             return _like_rows(X, ids)
         dealt = deal(self.deal_seed, np.asarray(rows), len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
@@ -225,8 +236,17 @@ class Router:
             ids[part] = part_ids + first
             leaves = slice(first, first + self.trees[number].n_leaves)
             with ADDING:
-                Sums(sums.counts[leaves], sums.totals[:, leaves]).add(part_sums)
+                Sums(sums.counts[leaves], sums.totals[:, leaves], sums.reach[leaves]).add(part_sums)
         return ids
+
+    def _own_distances(self, given: Any, X: Any, ids: Any, found: Any) -> NDArray[np.float64]:
+        """Return the squared distance of each row to its signature's centre; a search has found it already."""
+        if self.neighbor_lists is not None:
+            return np.asarray((found if isinstance(X, np.ndarray) else X.asnumpy(found))[:, 0], np.float64)
+        if not isinstance(X, np.ndarray):
+            X, ids = self.prepared(np.asarray(given)), X.asnumpy(ids)
+        off = X - self.centres[ids]
+        return np.asarray(lanes_dot(off, off), np.float64)
 
     def means_on_device(self, X: Any, weights: NDArray[np.float64] | None, magic: NDArray[np.float64]) -> NDArray[Any]:
         """Return the mean of each signature's rows, which are on a GPU and scaled already.
@@ -243,7 +263,8 @@ class Router:
             raise_too_large(float(np.abs(self.centres).max()))
         return means
 
-    def _prepared(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
+    def prepared(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
+        """Return rows as trees and centres have them: scaled, and in their dtype."""
         X = X.astype(self.dtype, copy=False)
         return X if self.scaling is None else self.scaling.apply(X, start)
 
@@ -286,3 +307,116 @@ def _like_rows(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:
 def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
     """Return the random part of each row, which depends on the row's number alone."""
     return (hash_at(seed, rows) % np.uint64(parts)).astype(np.intp)
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class StagedRouter:
+    """Routers one after the other, so that rows within the reach of an earlier one never go to signatures of a later.
+
+    Attributes
+    ----------
+    whole : Router
+        Of the signatures of all stages, for the nearest few of a row.
+    stages : tuple of Router
+        Without scaling, each with its reach.
+    numbers : tuple of ndarray
+        The number of each stage's signatures among all.
+    """
+
+    whole: Router
+    stages: tuple[Router, ...]
+    numbers: tuple[NDArray[np.int32], ...]
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when it was read from a model file."""
+        sizes = [len(stage.centres) for stage in self.stages]
+        if (
+            not self.stages
+            or any(stage.reach is None or len(stage.trees) > 1 for stage in self.stages)
+            or [len(numbers) for numbers in self.numbers] != sizes
+            or not np.array_equal(np.sort(np.concatenate(self.numbers)), np.arange(len(self.centres)))
+        ):
+            raise InputError("the parts of a StagedRouter do not fit together.")
+
+    @property
+    def centres(self) -> NDArray[Any]:
+        """Where the signatures are."""
+        return self.whole.centres
+
+    @property
+    def scaling(self) -> Scaling | Sphere | None:
+        """What is applied to rows first."""
+        return self.whole.scaling
+
+    @property
+    def reach(self) -> NDArray[np.float64]:
+        """The squared reach of each signature."""
+        reach = np.empty(len(self.centres))
+        for stage, numbers in zip(self.stages, self.numbers, strict=True):
+            assert stage.reach is not None
+            reach[numbers] = stage.reach
+        return reach
+
+    def describe(self) -> str:
+        """Return a short description of what divides the rows."""
+        return self.whole.describe()
+
+    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Return the nearest few of all signatures, and their squared distances."""
+        return self.whole.nearest_few(X, few)
+
+    def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
+        """Return the signature of each row: the nearest of those of the stages up to the first that reaches it."""
+        return self._places(X, names, start)[0]
+
+    def add_up(
+        self,
+        X: NDArray[Any],
+        rows: NDArray[np.int64] | range,
+        weights: NDArray[np.float64] | None,
+        magic: NDArray[np.float64],
+        sums: Sums,
+        names: tuple[str, ...] | None = None,
+        near_ids: None = None,
+        squared: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.int32]:
+        """Return the signature of each row and add it to `sums`; `squared` is infinite for rows beyond every reach."""
+        ids, own = self._places(X, names, int(rows[0]) if len(rows) else 0)
+        X = self.whole.prepared(X)
+        for stage, numbers in zip(self.stages, self.numbers, strict=True):
+            here = np.flatnonzero(np.isin(ids, numbers))
+            part = Sums.zeros(*stage.centres.shape)
+            stage.add_up(X[here], range(len(here)), None if weights is None else weights[here], magic, part)
+            with ADDING:
+                sums.counts[numbers] += part.counts
+                sums.totals[:, numbers] += part.totals
+        if squared is not None:
+            squared[:] = own
+        return ids
+
+    def with_stage(self, stage: Router, whole: Router, leaf_of: NDArray[np.intp]) -> StagedRouter:
+        """Return the same with another stage, and with a router of all signatures, whose leaves `leaf_of` gives."""
+        last = np.arange(len(self.centres), len(whole.centres))
+        numbers = tuple(leaf_of[np.asarray(part)].astype(np.int32) for part in (*self.numbers, last))
+        return StagedRouter(whole, (*self.stages, stage), numbers)
+
+    def _places(
+        self, X: NDArray[Any], names: tuple[str, ...] | None, start: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the signature of each row and the squared distance, infinite beyond every reach."""
+        if not np.isfinite(X).all():
+            raise_unusable(X, names, start)
+        X = self.whole.prepared(X, start)
+        ids, best, far = np.empty(len(X), np.int32), np.full(len(X), np.inf), np.arange(len(X))
+        magic = np.ones((2, X.shape[1] + 2))
+        for stage, numbers in zip(self.stages, self.numbers, strict=True):
+            assert stage.reach is not None
+            own = np.empty(len(far))
+            found = stage.add_up(X[far], range(len(far)), None, magic, Sums.zeros(*stage.centres.shape), squared=own)
+            nearer = own < best[far]
+            ids[far[nearer]], best[far[nearer]] = numbers[found[nearer]], own[nearer]
+            far = far[own > stage.reach[found]]
+        squared = np.minimum(best, self.reach[ids])
+        squared[far] = np.inf
+        return ids, squared

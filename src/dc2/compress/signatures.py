@@ -33,19 +33,23 @@ class Sums:
     counts : ndarray of shape (n_signatures,), int64
     totals : ndarray of shape (2, n_signatures, n_features + 2), float64
         A coarse and a fine part of each sum; see `grids`.
+    reach : ndarray of shape (n_signatures,), float64
+        The squared distance of the farthest row from the centre.
     """
 
     counts: NDArray[np.int64]
     totals: NDArray[np.float64]
+    reach: NDArray[np.float64]
 
     @classmethod
     def zeros(cls, n_signatures: int, n_features: int) -> Sums:
         """Return sums of no rows."""
-        return cls(np.zeros(n_signatures, np.int64), np.zeros((2, n_signatures, n_features + 2)))
+        totals = np.zeros((2, n_signatures, n_features + 2))
+        return cls(np.zeros(n_signatures, np.int64), totals, np.zeros(n_signatures))
 
     def copy(self) -> Sums:
         """Return sums that can be added to without changing these."""
-        return Sums(self.counts.copy(), self.totals.copy())
+        return Sums(self.counts.copy(), self.totals.copy(), self.reach.copy())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -56,6 +60,11 @@ class Sums:
         """Add other sums to these, in place."""
         np.add(self.counts, other.counts, out=self.counts)
         np.add(self.totals, other.totals, out=self.totals)
+        np.maximum(self.reach, other.reach, out=self.reach)
+
+    def without(self, other: Sums) -> Sums:
+        """Return these sums less those of some of their rows, exactly; the reach stays."""
+        return Sums(self.counts - other.counts, self.totals - other.totals, self.reach)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -128,7 +137,7 @@ class SharedSums:
 
 def bytes_of_sums(n_signatures: int, n_features: int) -> int:
     """Return how much memory sums take up."""
-    return n_signatures * (8 + 16 * (n_features + 2))
+    return n_signatures * (16 + 16 * (n_features + 2))
 
 
 def grids(reach: NDArray[np.float64], total_weight: float) -> NDArray[np.float64]:

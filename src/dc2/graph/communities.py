@@ -125,6 +125,18 @@ def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
+def with_clusters(
+    similarity: GraphSimilarity, nodes: Nodes, result: CommunityResult, labels: NDArray[np.int32]
+) -> CommunityResult:
+    """Return the result with other clusters, and the layers nested around them."""
+    layers, chosen = nest(similarity.graph, nodes.node_weights, labels, result.layers)
+    far = FarGroups.of(similarity.graph, nodes.points, result.sweep.partitions[0])
+    heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], result.sweep, far)
+    return replace(
+        result, labels=labels, layers=layers, chosen_layer=chosen, cluster_tree=parents(layers), heights=heights
+    )
+
+
 def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: CommunityResult | None) -> CommunityResult:
     """Return k clusters: the same ones whatever was found before; only layers and the sweep are kept from that."""
     sweep = sweep_around(nodes, k)

@@ -158,10 +158,13 @@ class ClusterStatistics:
     spread : ndarray of shape (n_signatures,), float64
         Mean squared distance of its rows.
     labels : ndarray of shape (n_signatures,), int32
-        Cluster of each; -1 if it is in none: its cluster is too small, or all of its rows are noise.
+        Place of the cluster of each, heaviest first; -1 if it is in none: its cluster is too small, or all of its rows
+        are noise.
     names : tuple of str
         Columns; x0, x1, ... if the data had no names; none for a given graph, whose `points` only serve its map.
     n_clusters : int
+    numbers : tuple of int
+        The number of each cluster, as in labels; empty if they are counted from 0.
     noise : float or None
         Rows that are in no cluster; None if no noise was asked for.
     fitted : DC2Clustering, RPFCluster, RASP or KASP, optional
@@ -186,6 +189,7 @@ class ClusterStatistics:
     labels: NDArray[np.int32]
     names: tuple[str, ...]
     n_clusters: int
+    numbers: tuple[int, ...] = ()
     noise: float | None = None
     fitted: FittedClusterer | None = None
     sphere: Sphere | None = None
@@ -211,7 +215,10 @@ class ClusterStatistics:
         if hasattr(model, "preparer_"):
             names, values = model.preparer_.in_units(points)
         weights = signatures.weights if signatures.weights.sum() > 0 else np.ones(len(points))
-        labels, noise = model.signature_labels_, getattr(model, "noise_weights_", None)
+        noise, numbers = getattr(model, "noise_weights_", None), model.cluster_numbers_
+        place = np.full(int(numbers.max()) + 2, -1, np.int32)
+        place[numbers] = np.arange(len(numbers), dtype=np.int32)
+        labels = place[model.signature_labels_]
         n_clusters = int(labels.max()) + 1
         if noise is not None:
             labels = _without_noise(labels, noise >= weights)
@@ -224,6 +231,7 @@ class ClusterStatistics:
             labels=labels,
             names=names,
             n_clusters=n_clusters,
+            numbers=tuple(numbers.tolist()),
             noise=None if noise is None else float(noise.sum()),
             fitted=model,
             sphere=sphere,
@@ -234,6 +242,10 @@ class ClusterStatistics:
         """The fitted clusterer."""
         assert self.fitted is not None, "these statistics were made without a model"
         return self.fitted
+
+    def number_of(self, place: int) -> int:
+        """Return the number of a cluster, as in labels."""
+        return self.numbers[place] if self.numbers else place
 
     # --- signatures and their clusters ---------------------------------------------------------------------------
 
@@ -287,7 +299,7 @@ class ClusterStatistics:
         # Noise is noise in any number of clusters.
         labels = {k: np.where(self.labels < 0, self.labels, found[k]) for k in nearest_first}
         complete = [k for k, of_k in labels.items() if len(np.unique(of_k[of_k >= 0])) == k]
-        by_number = {k: replace(self, labels=labels[k], n_clusters=k) for k in complete} | {own: self}
+        by_number = {k: replace(self, labels=labels[k], n_clusters=k, numbers=()) for k in complete} | {own: self}
         return [by_number[k] for k in sorted(by_number)]
 
     @property

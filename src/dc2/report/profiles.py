@@ -397,12 +397,12 @@ def summary_records(statistics: ClusterStatistics) -> list[dict[str, Any]]:
 def _of_cluster(statistics: ClusterStatistics, k: int, whole: bool) -> dict[str, Any]:
     nearest = statistics.silhouette
     return {
-        "cluster": k,
+        "cluster": statistics.number_of(k),
         "rows": _count(statistics.sizes[k], whole),
         "share": float(statistics.shares[k]),
         "stability": float(statistics.stability[k]),
         "spread": float(statistics.radii[k]) if statistics.names else None,
-        "nearest": None if nearest is None else int(nearest.closest[k]),
+        "nearest": None if nearest is None else statistics.number_of(int(nearest.closest[k])),
         "sets_apart": _sets_apart(statistics.profile, k) if statistics.names else None,
         "typical": _typical(statistics, k) if statistics.names else None,
     }
