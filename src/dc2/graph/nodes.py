@@ -24,10 +24,13 @@ class NearRows:
         Nearest first.
     weights : ndarray of shape (n_rows,), float64, or None
         How often each row counts; once for None.
+    by_ids : bool
+        Whether rows of the same ids are one, in the order of ids: rows with keys have no other order.
     """
 
     ids: NDArray[np.int32]
     weights: NDArray[np.float64] | None
+    by_ids: bool = False
 
 
 @dataclass(frozen=True, eq=False)
