@@ -57,6 +57,8 @@ _CONTENTS = {
     # Not public: sources of the libraries that have an engine of their own, for `dc2.as_source`.
     "dc2.engines.dask_source": ("dask_source",),
     "dc2.engines.cuda": ("cuda_source",),
+    "dc2.engines.spark_engine": ("spark_source",),
+    "dc2.engines.ray_engine": ("ray_source",),
 }
 _HOMES = {name: home for home, names in _CONTENTS.items() for name in names}
 

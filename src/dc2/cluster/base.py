@@ -30,7 +30,7 @@ from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among, find_files, is_path
-from dc2.io.resolve import as_source, as_table
+from dc2.io.resolve import UNORDERED, as_source, as_table, library_with_engine
 from dc2.io.source import Block, Source
 from dc2.parameters import check_integer, check_positive, usable_threads
 from dc2.random import RandomStateLike
@@ -133,7 +133,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         -------
         ndarray of shape (n_rows,), int32
             -1 for noise, rows in no cluster, if noise was asked for. For a source that is not in memory, an iterator
-            of such arrays, one per block; for a Dask collection, a lazy Dask array with the same chunks.
+            of such arrays, one per block; for a Dask collection, a lazy Dask array with the same chunks; for a
+            DataFrame of Spark or a Dataset of Ray, the same, lazily, with a column "label" beside the others.
 
         Warns
         -----
@@ -173,7 +174,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             The rows. Columns with names are found by name.
         path : path
             A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file. It appears only when it is complete, and replaces
-            an older one. It must not be one of the files being read.
+            an older one. It must not be one of the files being read. From Spark and Ray, a folder of Parquet files that
+            the workers write, with all columns unless `id_columns` names some.
         id_columns : str or list of str, optional
             Columns of the data to write beside the labels.
         column : str, default="label"
@@ -191,6 +193,10 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             Number of rows written.
         """
         check_is_fitted(self)
+        if library_with_engine(X) in UNORDERED:
+            names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
+            source = self._source(X)
+            return int(source.remote.write(self._labels_of(source), source, str(path), names, column, overwrite))  # type: ignore[attr-defined]
         target = check_output_path(path)
         if top is not None and target.suffix == ".npy":
             raise ParameterError(f"top={top!r}: a .npy file holds labels alone. Write .parquet or .csv.")

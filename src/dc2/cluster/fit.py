@@ -282,7 +282,7 @@ def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any) -> Clus
     n = matrix.shape[0]
     weights = checked_weights(sample_weight, n)
     _check_enough(n, plan.requested)
-    _, kernel_seeds, assign_seeds = _spawned(plan.seeds)
+    _, kernel_seeds, assign_seeds = spawned(plan.seeds)
     clock = StageClock(plan.options.verbose)
     clock.enter("conquer")
     assert isinstance(plan.similarity, NeighborGraph)

@@ -272,7 +272,7 @@ def add_up(
     at_hand = shared if engine.shares_memory else None  # the locks of shared sums cannot travel to other machines
 
     def add_to(sums: Sums, block: Block) -> NearRows | None:
-        rows = range(block.start, block.stop)
+        rows = range(block.start, block.stop) if len(router.trees) == 1 else block.identities(np.arange(block.n_rows))
         X = block.native_rows
         near_ids = None if edge_rows is None else edge_rows.ids_for(block)
         block_ids = router.add_up(X, rows, block.weights, magic, sums, source.feature_names, near_ids)
@@ -394,7 +394,7 @@ def keep_rows(
     weights = np.bincount(of_row, sample.weights, minlength=len(distinct)).astype(np.float64)
     signatures = Signatures(router.centres, weights, np.zeros(len(distinct)))
     router = replace(router, reach=np.zeros(len(distinct)))
-    if len(of_row) < sample.n_rows:
+    if sample.n_sampled < sample.n_rows:
         if all_checked and not source.in_memory:
             return Compression(router, signatures, sample.n_rows)
         of_row = _of_all_rows(source, engine, router)
@@ -460,7 +460,7 @@ def compress_automatically(
             kept = _keep_repeated(source, engine, plan, sample, own.trees, n_threads)
             if kept is not None:
                 return kept
-        n_distinct = round(sample.n_rows * len(distinct) / len(evaluated))
+        n_distinct = round(sample.n_rows * len(distinct) / len(evaluated) * len(sample.rows) / sample.n_sampled)
         chosen = signatures_for(max(n_distinct, few + 1), width, n_clusters, linear_dimension(sample.X), spanned)
         assert chosen is not None
         return compress_sampled(source, engine, scaled, plan.with_signatures(chosen), own, n_threads, per_row)

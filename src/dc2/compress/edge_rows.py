@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2 import core
 from dc2.compress.divide import sampled_rows
 from dc2.compress.routing import Router
 from dc2.compress.sampling import Sample, first_limit
@@ -62,7 +61,10 @@ class EdgeRows:
 
     def of(self, block: Block, near_ids: NDArray[np.int32]) -> NearRows:
         """Return those rows of a block that make edges; rows of weight 0 make none."""
-        indices = core.sample_rows(self.seed, block.start, block.stop, self.limit) - block.start
+        indices = block.sampled(self.seed, self.limit)
+        if block.keys is not None:
+            weights = np.ones(len(indices)) if block.weights is None else block.weights[indices]
+            return joined([NearRows(near_ids[indices], weights, by_ids=True)])
         if block.weights is None:
             return NearRows(near_ids if len(indices) == block.n_rows else near_ids[indices], None)
         indices = indices[block.weights[indices] > 0]
@@ -70,8 +72,12 @@ class EdgeRows:
 
 
 def joined(parts: list[NearRows]) -> NearRows:
-    """Return the rows of consecutive blocks as one."""
+    """Return the rows of consecutive blocks as one; rows that are joined by ids have their weights added."""
     weights = None
     if parts[0].weights is not None:
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-    return NearRows(np.concatenate([part.ids for part in parts]), weights)
+    ids = np.concatenate([part.ids for part in parts])
+    if not parts[0].by_ids or weights is None:
+        return NearRows(ids, weights)
+    ids, of_row = np.unique(ids[weights > 0], axis=0, return_inverse=True)
+    return NearRows(ids, np.bincount(of_row.ravel(), weights[weights > 0], len(ids)).astype(np.float64), by_ids=True)

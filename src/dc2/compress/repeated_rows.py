@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dc2.compress.sampling import Sample, distinct_rows
 from dc2.compress.signatures import weights_on_grids
 from dc2.engines.engine import Engine
-from dc2.io.source import Block, Source
+from dc2.io.source import Block, Source, row_hashes
 from dc2.trees.tree import raise_unusable
 
 
@@ -84,7 +84,7 @@ class _Counter:
         kept = np.flatnonzero(weights > 0)
         if len(kept) < len(X):
             X = X[kept]
-        part = _Counted(block.start + kept, X, weights_on_grids(weights[kept], self.total_weight), block.n_rows)
+        part = _Counted(block.identities(kept), X, weights_on_grids(weights[kept], self.total_weight), block.n_rows)
         return _join([part], self.most)
 
 
@@ -94,12 +94,14 @@ def _join(parts: Sequence[_Counted], most: int) -> _Counted:
     X, weights = np.concatenate([part.X for part in parts]), np.concatenate([part.weights for part in parts], axis=1)
     if any(part.too_many for part in parts):
         return _too_many(X, n_rows)
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.lexsort((row_hashes(X), rows))  # rows with keys come in any order
+    rows, X, weights = rows[order], X[order], weights[:, order]
     distinct = distinct_rows(X)
     if len(distinct) > most:
         return _too_many(X, n_rows)
     added = np.stack([np.bincount(distinct.of_row, part, minlength=len(distinct)) for part in weights])
-    rows = np.concatenate([part.rows for part in parts])[distinct.first]
-    return _Counted(rows, X[distinct.first], added.astype(np.float64), n_rows)
+    return _Counted(rows[distinct.first], X[distinct.first], added.astype(np.float64), n_rows)
 
 
 def _too_many(X: NDArray[Any], n_rows: int) -> _Counted:

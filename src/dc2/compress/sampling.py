@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2 import core
 from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.engine import Engine
 from dc2.errors import InputError
-from dc2.io.source import Block, Source, check_weights_sum
+from dc2.io.source import Block, Source, check_weights_sum, row_hashes
 from dc2.trees.tree import NO_LIMIT, raise_unusable
 
 ALL = 2**64 - 1
@@ -28,7 +27,7 @@ class Sample:
     Attributes
     ----------
     rows : ndarray of shape (n_sampled,), int64
-        Global row numbers, ascending; rows of weight 0 are never sampled.
+        Global row numbers or, where rows have keys, these; ascending. Rows of weight 0 are never sampled.
     X : ndarray of shape (n_sampled, n_features)
     weights : ndarray of shape (n_sampled,), float64, or None
     n_rows : int
@@ -37,6 +36,8 @@ class Sample:
         Their weight.
     on_device : DeviceRows or None
         The same rows on a GPU, where the engine has one.
+    copies : int or None
+        How many rows were sampled, where equal ones are one row with their weights added; None where none were joined.
     """
 
     rows: NDArray[np.int64]
@@ -45,6 +46,12 @@ class Sample:
     n_rows: int
     total_weight: float
     on_device: Any = None
+    copies: int | None = None
+
+    @property
+    def n_sampled(self) -> int:
+        """Number of sampled rows, equal ones counted."""
+        return len(self.rows) if self.copies is None else self.copies
 
     def sent_to(self, engine: Engine) -> Sample:
         """Return the sample with its rows on the GPU of an engine that has one."""
@@ -64,10 +71,14 @@ class _Part:
     weights: NDArray[np.float64] | None
     n_rows: int
     total_weight: float
+    copies: NDArray[np.int64] | None = None  # of each row with a key
 
 
 def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited: bool = True) -> Sample:
-    """Return the `size` rows with the smallest hash, in one pass that keeps about twice as many at a time."""
+    """Return the `size` rows with the smallest hash, in one pass that keeps about twice as many at a time.
+
+    Rows with keys are in no order, so equal ones cannot be numbered: they are one row, with their weights added.
+    """
     if source.in_memory and source.n_rows is not None and size >= source.n_rows:
         return _everything(source)
     limit = first_limit(size, source.n_rows) if limited else ALL
@@ -92,7 +103,12 @@ def take_sample(source: Source, engine: Engine, size: int, seed: int, *, limited
     if len(chosen.rows) < size and picker.limit < ALL and len(chosen.rows) < n_rows:
         # There were fewer small hashes, or more zero weights, than expected: read again without a limit.
         return take_sample(source, engine, size, seed, limited=False)
-    return Sample(chosen.rows, chosen.X, chosen.weights, n_rows, total_weight)
+    weights, copies = chosen.weights, None
+    if chosen.copies is not None:
+        copies = int(chosen.copies.sum())
+        if weights is None and copies > len(chosen.rows):
+            weights = chosen.copies.astype(np.float64)
+    return Sample(chosen.rows, chosen.X, weights, n_rows, total_weight, copies=copies)
 
 
 class _Picker:
@@ -105,27 +121,18 @@ class _Picker:
         self.seed, self.limit, self.size, self.feature_names = seed, limit, size, feature_names
 
     def __call__(self, block: Block) -> _Part:
-        rows = _sampled_rows(block, self.seed, self.limit)
+        places = block.sampled(self.seed, self.limit)
         if block.weights is not None:
-            rows = rows[block.weights[rows - block.start] > 0]
-        rows = rows[smallest_hashes(self.seed, rows, self.size)]
-        X = block.take(rows - block.start)
+            places = places[block.weights[places] > 0]
+        if block.keys is None:
+            places = places[smallest_hashes(self.seed, block.start + places, self.size)]
+        X = block.take(places)
         if not np.isfinite(X).all():
             raise_unusable(block.X, self.feature_names, block.start)
-        weights = None if block.weights is None else block.weights[rows - block.start]
+        weights = None if block.weights is None else block.weights[places]
         total = float(block.n_rows) if block.weights is None else float(block.weights.sum())
-        return _Part(rows, X, weights, block.n_rows, total)
-
-
-def _sampled_rows(block: Block, seed: int, limit: int) -> NDArray[np.int64]:
-    """Return the numbers of a block's rows whose hash is at most a limit, found where the rows lie."""
-    on_device = getattr(block.rows, "sample_rows", None)
-    rows: NDArray[np.int64] = (
-        core.sample_rows(seed, block.start, block.stop, limit)
-        if on_device is None
-        else on_device(seed, block.start, limit)
-    )
-    return rows
+        part = _Part(block.identities(places), X, weights, block.n_rows, total)
+        return part if block.keys is None else _smallest_keyed([part], self.size, self.seed)
 
 
 def first_limit(size: int, n_rows: int | None) -> int:
@@ -140,6 +147,8 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     """Return the `size` rows with the smallest hash among several parts, copied once: a sample may be large."""
     if len(parts) == 1 and len(parts[0].rows) <= size:
         return parts[0]
+    if parts[0].copies is not None:
+        return _smallest_keyed(parts, size, seed)
     rows = np.concatenate([part.rows for part in parts])
     places = smallest_hashes(seed, rows, size)
     X = np.empty((len(places), parts[0].X.shape[1]), parts[0].X.dtype)
@@ -153,6 +162,29 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     return _Part(
         rows[places], X, weights,
         sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
+    )  # fmt: skip
+
+
+def _smallest_keyed(parts: Sequence[_Part], size: int, seed: int) -> _Part:
+    """Return the `size` distinct rows with the smallest hash of their key, by key, whatever order they come in."""
+    rows, X = np.concatenate([part.rows for part in parts]), np.concatenate([part.X for part in parts])
+    ones = [np.ones(len(part.rows), np.int64) if part.copies is None else part.copies for part in parts]
+    weights = None if parts[0].weights is None else np.concatenate([part.weights for part in parts])  # type: ignore[arg-type]
+    contents, hashes = row_hashes(X), hash_at(seed, rows)
+    order = np.lexsort((contents, hashes))
+    differs = np.ones(len(order), bool)
+    differs[1:] = (np.diff(hashes[order]) != 0) | (np.diff(contents[order]) != 0)
+    starts = np.flatnonzero(differs)
+    chosen = order[starts[:size]]
+    by_key = np.lexsort((contents[chosen], rows[chosen]))
+
+    def added(counts: NDArray[Any]) -> NDArray[Any]:
+        return np.add.reduceat(counts[order], starts)[:size][by_key] if len(starts) else counts
+
+    chosen = chosen[by_key]
+    return _Part(
+        rows[chosen], X[chosen], None if weights is None else added(weights),
+        sum(part.n_rows for part in parts), sum(part.total_weight for part in parts), added(np.concatenate(ones)),
     )  # fmt: skip
 
 
@@ -170,9 +202,6 @@ def _everything(source: Source) -> Sample:
         return Sample(rows, block.X, np.ascontiguousarray(block.weights), len(rows), total)
     kept = block.weights > 0
     return Sample(rows[kept], block.X[kept], block.weights[kept], len(rows), total)
-
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +232,7 @@ def distinct_rows(X: NDArray[Any]) -> DistinctRows:
     >>> found.first.tolist(), found.of_row.tolist()
     ([0, 1], [0, 1, 0])
     """
-    _, first, of_row = np.unique(_hashes(X), return_index=True, return_inverse=True)
+    _, first, of_row = np.unique(row_hashes(X), return_index=True, return_inverse=True)
     if not np.array_equal(X, X[first[of_row]]):  # a collision of hashes, which hardly ever happens
         _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
@@ -222,15 +251,4 @@ def has_distinct_rows(X: NDArray[Any], count: int) -> bool:
     (True, False)
     """
     some = X[: 2 * count]  # mostly enough
-    return len(X) >= count and any(len(np.unique(_hashes(rows))) >= count for rows in (some, X))
-
-
-def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row."""
-    bits = np.dtype(f"u{X.dtype.itemsize}")
-    hashes = np.zeros(len(X), np.uint64)
-    for column in X.T:
-        hashes += np.ascontiguousarray(column + 0.0).view(bits)
-        hashes *= _STEP
-        hashes ^= hashes >> np.uint64(29)
-    return hashes
+    return len(X) >= count and any(len(np.unique(row_hashes(rows))) >= count for rows in (some, X))

@@ -76,6 +76,10 @@ def engine_for(source: Source, options: RunOptions) -> Engine:
     """Return the engine that suits a source."""
     verbose = options.verbose
     progress = verbose if callable(verbose) else progress_for(verbose)
+    remote = getattr(source, "remote", None)
+    if remote is not None:
+        own: Engine = remote.own_engine(progress)
+        return own
     if isinstance(source, HasOwnEngine):
         return source.own_engine(progress)
     if options.device is not None:
@@ -111,14 +115,17 @@ def mapped_rows(
 
     Returns
     -------
-    ndarray, sparse matrix, iterator over them, or dask.array.Array
+    ndarray, sparse matrix, iterator over them, dask.array.Array, or DataFrame of Spark or Dataset of Ray
         An array if the rows are in memory, else blocks as they are read. Rows that are computed elsewhere are
-        answered there, when asked: then a lazy array with the chunks of the data.
+        answered there, when asked: then a lazy array with the chunks of the data, or a frame with one more column.
     """
     if width:
         rows = max(1, options.block_bytes // (8 * max(width, source.n_features)))
         answer = _InParts(answer, rows)
         options = replace(options, block_bytes=rows * source.n_features * source.dtype.itemsize)
+    remote = getattr(source, "remote", None)
+    if remote is not None:
+        return remote.lazy(answer, like(), source)
     if isinstance(source, MapsLazily):
         return source.lazy(answer, like())
     answers = engine_for(source, options).map(answer, source, stage="populate")

@@ -25,12 +25,15 @@ class NearRows:
     weights : ndarray of shape (n_rows,), float64, or None
         How often each row counts; once for None.
     lengths : ndarray of shape (n_rows, n_near), float64, or None
-        Given distances; None if the points tell them.
+        Given distances; None if they follow from the points.
+    by_ids : bool
+        Whether rows of the same ids are one, in the order of ids: rows with keys have no other order.
     """
 
     ids: NDArray[np.int32]
     weights: NDArray[np.float64] | None
     lengths: NDArray[np.float64] | None = None
+    by_ids: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from dc2.io.arrays import SparseRows
 from dc2.io.frame_columns import whole_columns
 from dc2.io.model_file import saved_record
 from dc2.io.paths import is_path
-from dc2.io.resolve import as_source
+from dc2.io.resolve import as_source, library_with_engine
 from dc2.io.source import Block, DeferredRows, Source, has_sparse_rows, is_on_cuda
 
 KINDS = ("pandas", "polars", "pyarrow")
@@ -386,7 +386,7 @@ def _columns_to_select(X: Any, fitted: Columns, extra: Sequence[str]) -> list[st
 
 def _lacks_columns(X: Any, fitted: Columns) -> bool:
     there = _column_names(X)
-    is_lazy = hasattr(X, "map_partitions")
+    is_lazy = hasattr(X, "map_partitions") or library_with_engine(X) is not None
     return (
         there is not None
         and fitted.names is not None
@@ -407,7 +407,8 @@ def _check_as_scikit_learn(X: Any, fitted: Columns, owner: str) -> None:
 def _column_names(X: Any) -> list[Any] | None:
     if hasattr(X, "column_names"):  # of Arrow, whose columns are not names
         return list(X.column_names)
-    return list(X.columns) if hasattr(X, "columns") else None
+    columns = getattr(X, "columns", None)
+    return None if columns is None else list(columns() if callable(columns) else columns)  # a method in Ray
 
 
 def _scikit_learn_sees(X: Any, source: Source) -> bool:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
+import numpy as np
 from scipy.sparse import issparse
 
 from dc2.errors import ColumnTypeError, InputTypeError, ParameterError
 from dc2.io.arrays import ArraySource, SparseSource
 from dc2.io.csv_files import CsvOptions
 from dc2.io.files import dataset_source, file_source, is_dataset
+from dc2.io.frame_columns import TableRows, table_hashes
 from dc2.io.frames import FrameLayout, FrameSource, as_frame, has_text_names
 from dc2.io.iterators import callable_source
 from dc2.io.paths import find_files, is_path
-from dc2.io.source import Block, Source, WeightedSource, is_on_cuda
+from dc2.io.source import Block, Source, WeightedSource, is_on_cuda, row_hashes
 from dc2.io.streams import StreamSource
 
 R = TypeVar("R")
@@ -29,12 +32,13 @@ def as_source(
     sample_weight: Any = None,
     extra: Sequence[str] = (),
     csv: CsvOptions | None = None,
+    id: str | None = None,  # noqa: A002
 ) -> Source:
     """Return the source for data of any kind.
 
     Parameters
     ----------
-    data : array-like, data frame, path, sequence of paths, callable, dask array or data frame, or Source
+    data : array-like, data frame, path, list of paths, callable, Dask, Spark or Ray collection, or Source
         Arrays and memory maps; SciPy's sparse matrices; pandas, polars and pyarrow tables; paths, globs, folders and
         addresses of Parquet, Arrow, CSV, TSV, JSON lines (the last three also packed, .gz or .zst) and .npy files; a
         pyarrow.dataset; a callable that returns a fresh iterator of arrays or frames. Polars LazyFrames, DuckDB
@@ -52,6 +56,10 @@ def as_source(
         are read as text, unchanged.
     csv : CsvOptions, optional
         How to read CSV and TSV files with another separator or without a line of names.
+    id : str, optional
+        The column that identifies rows, or ``"*"``: their own values do. Sampling then does not depend on the order of
+        rows, and equal rows are sampled as one, with their weights added. It is not a feature. Spark and Ray have no
+        order of rows: ``"*"`` is the default there. By default elsewhere, rows are identified by their place.
 
     Examples
     --------
@@ -65,10 +73,20 @@ def as_source(
     if csv is not None and not is_path(data):
         raise ParameterError("csv= says how text files are read, but X is not a path.")
     chosen, dropped, travelling = _as_list(columns), _as_list(drop), _as_list(extra) or []
-    library = _library_with_engine(data)
+    library = library_with_engine(data)
     if library is not None:
-        make: Callable[..., Source] = getattr(import_module("dc2"), f"{library}_source")
+        make = maker(library)
+        if library in UNORDERED:
+            return make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling, id=id)
+        if id is not None:
+            raise ParameterError(f"id={id!r}: {library} arrays have an order of rows, which identifies them. Leave it out.")
         return make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling)
+    if id is not None:
+        whole = as_source(
+            data, columns=chosen, drop=dropped, sample_weight=sample_weight, csv=csv,
+            extra=travelling if id == "*" else [*travelling, *({id} - set(travelling))],
+        )  # fmt: skip
+        return KeyedSource(whole, id, travelling)
     weight = sample_weight if isinstance(sample_weight, str) else None
     if is_path(data):
         source: Source = file_source(data, chosen, dropped, weight, travelling, csv)
@@ -107,11 +125,64 @@ def _source(
     return SparseSource(data, columns, drop) if issparse(data) else ArraySource(data, columns, drop)
 
 
-def _library_with_engine(data: Any) -> str | None:
-    """Return "dask" or "cuda" for data that are processed where they are; `dc2` finds the makers of their sources."""
-    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        return "dask"
-    return "cuda" if is_on_cuda(data) else None
+LIBRARIES = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark", "ray": "ray"}
+UNORDERED = ("spark", "ray")
+"""Their tables have no order of rows, and may have columns of any type."""
+
+
+def library_with_engine(data: Any) -> str | None:
+    """Return the name of the engine for data that are processed where they are; None for all others."""
+    library = LIBRARIES.get(type(data).__module__.partition(".")[0])
+    return "cuda" if library is None and is_on_cuda(data) else library
+
+
+def maker(library: str) -> Callable[..., Any]:
+    """Return what makes the sources of a library; `dc2` knows where it is."""
+    make: Callable[..., Any] = getattr(import_module("dc2"), f"{library}_source")
+    return make
+
+
+class KeyedSource:
+    """Rows of a source, identified by a column or by their own values instead of their place.
+
+    Parameters
+    ----------
+    source : Source
+        The rows; the column travels with them.
+    id : str
+        The column, or "*" for the values of all features.
+    extra : sequence of str
+        Columns that travel with the blocks.
+    """
+
+    in_memory = False  # results of full length would be in order
+
+    def __init__(self, source: Source, id: str, extra: Sequence[str] = ()) -> None:  # noqa: A002
+        self._source, self._id, self._extra = source, id, list(extra)
+        self.n_features: int = source.n_features
+        self.feature_names: tuple[str, ...] | None = source.feature_names
+        self.dtype = source.dtype
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None if it is not known without a pass."""
+        return self._source.n_rows
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Start a fresh pass."""
+        for block in self._source.blocks(block_bytes):
+            yield with_keys(block, self._id, self._extra)
+
+
+def with_keys(block: Block, id: str, extra: Sequence[str] = ()) -> Block:  # noqa: A002
+    """Return a block whose rows are identified by a column that travels with them, or by their values for "*"."""
+    if id != "*":
+        keys = table_hashes([block.extra.column(id)])  # type: ignore[union-attr]
+    elif isinstance(block.rows, TableRows):
+        keys = table_hashes(block.rows.frame.to_arrow().columns)
+    else:
+        keys = row_hashes(block.X)
+    return replace(block, keys=keys.view(np.int64), extra=block.extra.select(list(extra)) if extra else None)  # type: ignore[union-attr]
 
 
 def _as_text(names: list[Any] | None) -> list[str] | None:
@@ -152,6 +223,15 @@ class TableSource:
         self.feature_names: tuple[str, ...] | None = rows.feature_names
         self.dtype = rows.dtype
         self.in_memory: bool = rows.in_memory
+
+    @property
+    def remote(self) -> Any:
+        """The rows, if they are elsewhere: what brings the engine that works there."""
+        return getattr(self._rows, "remote", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # To workers go no frames, from which rows could be opened again.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_open_rows", "as_numbers")}
 
     @property
     def n_rows(self) -> int | None:
@@ -212,9 +292,18 @@ def as_table(
         return data
     if columns is not None and drop is not None:
         raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
-    if _library_with_engine(data) is not None or isinstance(data, Source):
+    library = library_with_engine(data)
+    if isinstance(data, Source) or library not in (None, *UNORDERED):
         return None
-    if is_path(data):
+    if library is not None:
+
+        def open_rows(more_texts: Sequence[str]) -> StreamSource[Any]:
+            source: StreamSource[Any] = maker(library)(
+                data, columns=columns, drop=drop, sample_weight=weight, extra=extra, mixed=True
+            )
+            return source
+
+    elif is_path(data):
         data = find_files(data, csv)
         if not all(file.format.named_columns for file in data):
             return None

@@ -9,6 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dc2 import core
+from dc2.core.reference import hash_at
 from dc2.errors import InputError, InputTypeError, MissingValuesError
 from dc2.parameters import check_integer
 
@@ -137,12 +139,15 @@ class Block:
         The weights of the rows, if the source has any.
     extra : pyarrow.Table or None
         Columns that travel with the rows but are not features, such as ids to be written beside labels.
+    keys : ndarray of shape (n_rows,), int64, or None
+        What identifies each row instead of its global index, where rows have no order.
     """
 
     start: int
     rows: NDArray[Any] | DeferredRows
     weights: NDArray[np.float64] | None = None
     extra: Any | None = None
+    keys: NDArray[np.int64] | None = None
 
     @property
     def X(self) -> NDArray[Any]:
@@ -167,6 +172,36 @@ class Block:
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places of the block."""
         return self.rows[places] if isinstance(self.rows, np.ndarray) else self.rows.take(places)
+
+    def sampled(self, seed: int, limit: int) -> NDArray[np.int64]:
+        """Return the places of the rows whose hash of (seed, identity) is at most a limit, found where the rows are."""
+        if self.keys is not None:
+            return np.flatnonzero(hash_at(seed, self.keys) <= np.uint64(limit))
+        on_device = getattr(self.rows, "sample_rows", None)
+        numbers: NDArray[np.int64] = (
+            core.sample_rows(seed, self.start, self.stop, limit)
+            if on_device is None
+            else on_device(seed, self.start, limit)
+        )
+        return numbers - self.start
+
+    def identities(self, places: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Return what identifies the rows at some places: their keys or global indices."""
+        return self.start + places if self.keys is None else self.keys[places]
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def row_hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row; 0 and -0 are the same number."""
+    bits = np.dtype(f"u{X.dtype.itemsize}")
+    hashes = np.zeros(len(X), np.uint64)
+    for column in X.T:
+        hashes += np.ascontiguousarray(column + X.dtype.type(0)).view(bits)
+        hashes *= _STEP
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from dc2.engines.map_rows import RunOptions, engine_for
 from dc2.errors import ParameterError, PreparationNote
 from dc2.io.columns import Columns, fitted_source, kind_of_frame
 from dc2.io.paths import is_path
-from dc2.io.resolve import TableSource, as_source
+from dc2.io.resolve import UNORDERED, TableSource, as_source, library_with_engine
 from dc2.io.source import Source
 from dc2.tables.preparer import TablePreparer, fitted_preparer, not_a_table
 
@@ -109,4 +109,4 @@ class Preparation:
 
 def _can_be_opened_again(X: Any) -> bool:
     known = is_pandas_dataframe(X) or is_polars_dataframe(X) or is_pyarrow_table(X)
-    return known or is_path(X) or isinstance(X, TableSource)
+    return known or is_path(X) or isinstance(X, TableSource) or library_with_engine(X) in UNORDERED

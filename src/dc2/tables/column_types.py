@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2 import core
 from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.engine import Engine
 from dc2.errors import InputError, ParameterError
@@ -54,6 +53,7 @@ class _Part:
     rows: NDArray[np.int64]
     columns: dict[str, tuple[Reading, Any]]
     n_rows: int
+    copies: NDArray[np.int64] | None = None  # of each row with a key
 
 
 def sample_table(table: TableSource, engine: Engine) -> TableSample:
@@ -65,14 +65,14 @@ def _sampled(table: TableSource, engine: Engine) -> TableSample:
     picker = _Picker()
     parts: list[_Part] = []
     held = 0
-    for part in engine.map(picker, table, stage="divide"):
+    for part in engine.map(picker, table, stage="divide", merge=_smallest):
         parts.append(part)
         held += len(part.rows)
         if held > 2 * SAMPLED_ROWS:
             parts = [_smallest(parts)]
             held = SAMPLED_ROWS
             picker.limit = int(hash_at(SEED, parts[0].rows).max())
-    chosen = _smallest(parts)
+    chosen = _repeated(_smallest(parts))
     columns = [
         SampledColumn(name, reading, Words.of(values) if isinstance(values, list) else values)
         for name, (reading, values) in chosen.columns.items()
@@ -88,11 +88,17 @@ class _Picker:
 
     def __call__(self, block: Block) -> _Part:
         assert isinstance(block.rows, TableRows)
-        rows = core.sample_rows(SEED, block.start, block.stop, self.limit)
+        places = block.sampled(SEED, self.limit)
         if block.weights is not None:
-            rows = rows[block.weights[rows - block.start] > 0]
-        rows = rows[smallest_hashes(SEED, rows, SAMPLED_ROWS)]
-        frame = block.rows.frame[(rows - block.start).tolist(), :]
+            places = places[block.weights[places] > 0]
+        copies = None
+        if block.keys is not None:
+            _, first, copies = np.unique(block.keys[places], return_index=True, return_counts=True)
+            places = places[first]
+        rows = block.identities(places)
+        kept = smallest_hashes(SEED, rows, SAMPLED_ROWS)
+        rows, places = rows[kept], places[kept]
+        frame = block.rows.frame[places.tolist(), :]
         columns: dict[str, tuple[Reading, Any]] = {}
         for name in frame.columns:
             width = block.rows.vectors.get(name)
@@ -101,7 +107,7 @@ class _Picker:
                 continue
             reading, values = column_values(frame.get_column(name))
             columns[name] = reading, _texts(values) if isinstance(values, Words) else values
-        return _Part(rows, columns, block.n_rows)
+        return _Part(rows, columns, block.n_rows, None if copies is None else copies[kept])
 
 
 def _texts(words: Words) -> list[str | None]:
@@ -111,16 +117,43 @@ def _texts(words: Words) -> list[str | None]:
 
 def _smallest(parts: Sequence[_Part]) -> _Part:
     rows = np.concatenate([part.rows for part in parts])
-    places = smallest_hashes(SEED, rows, SAMPLED_ROWS)
+    copies, places = None, np.arange(len(rows))
+    if parts[0].copies is not None:  # rows with keys come in any order, equal ones are one row
+        counts = np.concatenate([part.copies for part in parts if part.copies is not None])
+        rows, places, of_row = np.unique(rows, return_index=True, return_inverse=True)
+        copies = np.bincount(of_row, counts).astype(np.int64)
+    kept = smallest_hashes(SEED, rows, SAMPLED_ROWS)
+    whole = _Part(rows, _joined_columns(parts), sum(part.n_rows for part in parts), copies)
+    return _taken(whole, kept, places[kept])
+
+
+def _joined_columns(parts: Sequence[_Part]) -> dict[str, tuple[Reading, Any]]:
     columns: dict[str, tuple[Reading, Any]] = {}
-    for name, (reading, _) in parts[0].columns.items():
+    for name, (reading, first) in parts[0].columns.items():
         values = [part.columns[name][1] for part in parts]
-        if isinstance(values[0], list):
-            texts = [text for part in values for text in part]
-            columns[name] = reading, [texts[place] for place in places]
-        else:
-            columns[name] = reading, np.concatenate(values)[places]
-    return _Part(rows[places], columns, sum(part.n_rows for part in parts))
+        joined = [text for part in values for text in part] if isinstance(first, list) else np.concatenate(values)
+        columns[name] = reading, joined
+    return columns
+
+
+def _taken(part: _Part, rows: NDArray[np.intp], places: NDArray[np.intp]) -> _Part:
+    """Return some rows of a part, whose values are at these places of its columns."""
+    columns = {
+        name: (reading, [values[place] for place in places] if isinstance(values, list) else values[places])
+        for name, (reading, values) in part.columns.items()
+    }
+    return _Part(part.rows[rows], columns, part.n_rows, None if part.copies is None else part.copies[rows])
+
+
+def _repeated(part: _Part) -> _Part:
+    """Return a part with every row as often as it occurs; in proportion and at least once, if these are too many."""
+    if part.copies is None:
+        return part
+    copies = part.copies
+    if copies.sum() > SAMPLED_ROWS:
+        copies = np.maximum(copies * SAMPLED_ROWS // copies.sum(), 1)
+    places = np.repeat(np.arange(len(copies)), copies)
+    return _taken(part, places, places)
 
 
 FEW_ROWS = 20

@@ -123,6 +123,11 @@ class PreparedSource:
         self.in_memory: bool = table.in_memory
 
     @property
+    def remote(self) -> Any:
+        """The rows, if they are elsewhere."""
+        return self._table.remote
+
+    @property
     def n_rows(self) -> int | None:
         """Number of rows, or None if it is not known without a pass."""
         return self._table.n_rows
