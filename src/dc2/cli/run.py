@@ -21,7 +21,7 @@ from dc2.cli.commands import ClusterOptions, CompressOptions
 from dc2.cli.describe import choice_facts, cluster_weights
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
-from dc2.cli.options import Metric, SimilarityName, scale_of_numbers, taken_as
+from dc2.cli.options import Metric, Scale, SimilarityName, scale_of_numbers, taken_as
 from dc2.cli.summary import ClusterSizes, stage_bars
 from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.dc2_clustering import DC2Clustering
@@ -227,6 +227,8 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
     categories, texts = taken_as(wanted.taken_as)
     always = bool(wanted.taken_as or wanted.prepare)
     prepare: Any = TablePreparer(categories, texts=texts) if always else "auto"
+    if wanted.scale is Scale.none and isinstance(source, TableSource) and source.is_numeric and not always:
+        source = source.as_numbers()
     clusterer = configured(wanted, progress, prepare if isinstance(source, TableSource) else None)
     if always and wanted.scale is None:
         clusterer.set_params(scale=None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from dataclasses import replace
+from functools import partial
 from inspect import signature
 from numbers import Real
 from typing import Any, Literal, Self
@@ -20,6 +22,7 @@ from dc2.cluster.update import no_changes, update
 from dc2.compress.compression import compress_automatically
 from dc2.compress.compressor import Compressor
 from dc2.compress.populate import NegativeScores
+from dc2.compress.scaling import IF_APART
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, mapped_rows
 from dc2.errors import ParameterError
@@ -242,7 +245,7 @@ class DC2Clustering(SignatureClusterer):
 
     def _plan(self) -> ClusterPlan:
         requested = RequestedClusters.of(self.n_clusters)
-        compress, one_tree = self._compress(requested)
+        compress, compress_frames, one_tree = self._compress(requested)
         similarity = similarity_recipe(self.similarity)
         check_has_rows(similarity, one_tree)
         noise = NoisePlan.of(self.noise, self.min_cluster_share)
@@ -257,6 +260,7 @@ class DC2Clustering(SignatureClusterer):
         return ClusterPlan(
             owner=type(self).__name__,
             compress=compress,
+            compress_frames=compress_frames,
             similarity=similarity,
             conqueror=SpectralConqueror(),
             requested=requested,
@@ -278,16 +282,19 @@ class DC2Clustering(SignatureClusterer):
             )
         return Preparation()
 
-    def _compress(self, requested: RequestedClusters) -> tuple[Compress | None, bool]:
+    def _compress(self, requested: RequestedClusters) -> tuple[Compress | None, Compress | None, bool]:
+        """Return how rows are compressed, how frames of columns of different scales are, and whether by one tree."""
         check_choice("precomputed", self.precomputed, KINDS)
         if self.metric == "precomputed":
             self._check_graph()
-            return None, True
+            return None, None, True
         automatic = isinstance(self.n_signatures, str) and self.n_signatures == "auto"
         if not automatic:
             check_enough_signatures(self.n_signatures, requested)
         plan = checked_plan(self)
-        return (compress_automatically(plan, requested.low) if automatic else compress_by(plan)), plan.one_tree
+        by_plan = partial(compress_automatically, n_clusters=requested.low) if automatic else compress_by
+        as_given = plan.scale is not None or plan.metric != "euclidean"
+        return by_plan(plan), None if as_given else by_plan(replace(plan, scale=IF_APART)), plan.one_tree
 
     def _check_graph(self) -> None:
         """Raise if a parameter is set that has no meaning for a graph."""

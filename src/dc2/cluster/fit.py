@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +25,7 @@ from dc2.compress.signatures import Signatures
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.engines.engine import Engine, progress_for
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, in_form_of
-from dc2.errors import InputError, MissingValuesError, ParameterError
+from dc2.errors import InputError, MissingValuesError, ParameterError, PreparationNote
 from dc2.graph.communities import GraphConqueror, choose_layer
 from dc2.graph.conquest import Conqueror, Conquest, Stability, stability
 from dc2.graph.n_clusters import RequestedClusters
@@ -44,7 +45,7 @@ from dc2.io.source import Source
 from dc2.parameters import usable_threads
 from dc2.random import seed_sequence
 from dc2.spectral.conquer import SpectralConqueror
-from dc2.tables.auto_prepare import Preparation
+from dc2.tables.auto_prepare import OpenedRows, Preparation
 
 STAGES = ("divide", "compress", "conquer", "populate")
 
@@ -184,6 +185,8 @@ class ClusterPlan:
     compress : callable
         Makes a `Compression` from a source, an engine, seeds, a number of threads, and the number of signatures that
         each row connects, if a graph is wanted; None if a graph is given.
+    compress_frames : callable or None
+        The same for frames and files of numbers, if these are scaled where their columns are of very different scales.
     similarity : SimilarityRecipe
     conqueror : SpectralConqueror
         How a dense similarity is conquered.
@@ -211,6 +214,7 @@ class ClusterPlan:
     preparation: Preparation = field(default_factory=Preparation)
     graph: str | None = None
     limits: SizeLimits = NO_LIMITS
+    compress_frames: Compress | None = None
 
     def conqueror_of(self, similarity: Similarity) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
@@ -234,13 +238,13 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
 
     try:
         opened = plan.preparation.opened(X, sample_weight, plan.owner)
-        engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
+        engine, compression = _compressed(plan, opened, compress_seeds, clock)
     except MissingValuesError:  # missing values that column types do not show are found only while rows are read
         prepared = plan.preparation.with_blanks(X, sample_weight)
         if prepared is None:
             raise
         opened = prepared
-        engine, compression = _compressed(plan, opened.source, compress_seeds, clock)
+        engine, compression = _compressed(plan, opened, compress_seeds, clock)
     source = opened.source
 
     clock.enter("conquer")
@@ -254,6 +258,9 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         outliers, scores = outliers_of(plan.noise, source, engine, compression, threads)
     clock.enter("populate")
     members = member_rows(compression, similarity, threads)
+    known = None
+    if opened.table is not None:
+        known = opened.table.known_shares(engine, compression.router, len(compression.signatures))
     clock.stop()
 
     return ClusterRecord(
@@ -269,6 +276,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         stage_seconds=clock.seconds,
         outliers=outliers,
         preparer=opened.preparer,
+        known=known,
         ids=in_form_of(source, compression.ids),
         scores=scores,
         rows=source if compression.ids is not None else None,
@@ -385,16 +393,26 @@ def with_layer(record: ClusterRecord, layer: int) -> ClusterRecord:
 
 
 def _compressed(
-    plan: ClusterPlan, source: Source, seeds: SeedSequence, clock: StageClock
+    plan: ClusterPlan, opened: OpenedRows, seeds: SeedSequence, clock: StageClock
 ) -> tuple[Engine, Compression]:
+    source = opened.source
     _check_enough(source.n_rows, plan.requested)
     clock.enter("divide")
     engine = engine_for(source, replace(plan.options, verbose=clock))
     fresh = seed_sequence(seeds)  # a second try must draw the same as the first
     per_row = plan.similarity.edges_per_row if plan.similarity.uses_rows else None
-    assert plan.compress is not None
-    compression = plan.compress(source, engine, fresh, usable_threads(plan.options.n_jobs), per_row)
+    compress = plan.compress_frames if opened.is_frame and plan.compress_frames else plan.compress
+    assert compress is not None
+    compression = compress(source, engine, fresh, usable_threads(plan.options.n_jobs), per_row)
     _check_enough(compression.n_rows, plan.requested)
+    if compress is plan.compress_frames and getattr(compression.router.scaling, "kind", None) == "standard":
+        warnings.warn(
+            "the columns have very different scales (interquartile ranges differ more than tenfold), so dc2 divided "
+            "each by its standard deviation. Say scale='standard' to do so without this note, or prepare=None to take "
+            "the numbers as they are.",
+            PreparationNote,
+            stacklevel=5,
+        )
     return engine, compression
 
 

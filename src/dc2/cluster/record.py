@@ -62,6 +62,9 @@ class ClusterRecord:
         Number of signatures of the fit; 0 before any update.
     changes : Changes or None
         What the last update changed.
+    known : ndarray of shape (n_signatures, n_numbers), float32, or None
+        Share of each signature's rows with a value in each column of numbers of the table, by a sample of the rows;
+        None if none was missing. Filled-in values never describe a cluster.
     ids : ndarray of shape (n_rows,), int32, or None
         The router's number for each row, if rows are in memory. Not saved.
     scores : ndarray of shape (n_rows,), float64, or None
@@ -88,6 +91,7 @@ class ClusterRecord:
     unused: int = 0
     base: int = 0
     changes: Changes | None = None
+    known: NDArray[np.float32] | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
     rows: Any = None
@@ -117,6 +121,7 @@ class ClusterRecord:
             and (self.outliers is None or isinstance(self.outliers, Outliers))
             and (self.preparer is None or _makes(self.preparer, self.columns))
             and (self.names is None or self._are_numbers(self.names))
+            and (self.known is None or (self.preparer is not None and _are_shares(self.known, n_signatures, self.columns)))
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
@@ -272,6 +277,11 @@ class ClusterRecord:
 
 def _makes(preparer: Any, columns: Columns) -> bool:
     return isinstance(preparer, TablePreparer) and tuple(preparer.get_feature_names_out()) == columns.names
+
+
+def _are_shares(known: NDArray[Any], n_signatures: int, columns: Columns) -> bool:
+    is_matrix = known.ndim == 2 and len(known) == n_signatures and known.shape[1] <= columns.width
+    return is_matrix and known.dtype == np.float32 and bool(((known >= 0) & (known <= 1)).all())
 
 
 def _are_seconds(stages: Any) -> bool:

@@ -14,6 +14,11 @@ from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 
 SCALES = (None, "standard", "robust")
+IF_APART = "standard if apart"
+"""The scale of frames and files unless another one is asked for."""
+APART = 10.0
+"""Largest over smallest interquartile range; on public tables those of one unit differ by at most 7."""
+CENTRED = 0.1  # standard deviations
 METRICS = ("euclidean", "cosine")
 TILE_ROWS = 4096
 # By item size: squares of such values, and of their last bits, neither overflow nor vanish.
@@ -137,6 +142,8 @@ def learn_scaling(
     kind: str | None, metric: str, X: NDArray[Any], weights: NDArray[np.float64] | None
 ) -> Scaling | None:
     """Learn a scaling from sampled rows; a column that does not vary is only shifted."""
+    if kind == IF_APART:
+        kind = "standard" if are_apart(X, weights) else None
     width, unit = X.shape[1], metric == "cosine"
     exponents = _exponents(X, each_column=kind is not None)
     if kind is None:
@@ -153,6 +160,24 @@ def learn_scaling(
         size = high - low
         _check_reach(X, shift, size)
     return Scaling(kind, shift, 1.0 / np.where(size > 0, size, 1.0), unit, exponents)
+
+
+def are_apart(X: NDArray[Any], weights: NDArray[np.float64] | None = None) -> bool:
+    """Return whether interquartile ranges of columns differ more than tenfold; not of columns that somebody centred.
+
+    Examples
+    --------
+    >>> X = np.arange(8.0)[:, None] + np.arange(8.0)
+    >>> units = np.array([1, 1, 1, 1, 1, 1, 1, 99])
+    >>> are_apart(X), are_apart(X * units), are_apart((X - X.mean(axis=0)) * units)
+    (False, True, False)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = _quantiles(X.astype(np.float64, copy=False), weights, np.array([0.25, 0.75]))
+        size = (high - low)[high > low]
+        if not len(size) or not size.max() > APART * size.min():
+            return False
+        return bool((np.abs(X.mean(axis=0)) > CENTRED * X.std(axis=0)).any())
 
 
 def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArray[np.float64]) -> None:

@@ -168,7 +168,7 @@ def explore_data(statistics: ClusterStatistics) -> dict[str, Any]:
         "shapes": list(SHAPES),
         "unit": statistics.unit,
         "columns": [statistics.names[column] for column in columns.tolist()],
-        "overall": [number(value) for value in statistics.profile.overall[columns].tolist()],
+        "overall": [number(statistics.profile.middles(column)[1]) for column in columns.tolist()],
         "views": [_partition_data(statistics, partition, columns) for partition in statistics.other_partitions],
         "noise": {
             "rows": noise,
@@ -194,13 +194,13 @@ def _partition_data(own: ClusterStatistics, partition: ClusterStatistics, column
         "stability": own.stability[: partition.n_clusters].round(3).tolist() if chosen else None,
         "words": [
             [
-                [word, profile.names[column], number(profile.means[k, column]), number(profile.overall[column])]
+                [word, profile.names[column], number(profile.middles(column)[0][k]), number(profile.middles(column)[1])]
                 for word, column in profile.words(k, MOST_WORDS)
             ]
             for k in range(listed)
         ],
         "difference": profile.difference[:listed, columns].round(2).tolist(),
-        "means": [[number(value) for value in row] for row in profile.means[:listed, columns].tolist()],
+        "middles": [[number(profile.middles(column)[0][k]) for column in columns.tolist()] for k in range(listed)],
     }
 
 

@@ -171,6 +171,8 @@ class ClusterStatistics:
         The fitted clusterer; statistics that need only signatures work without one.
     sphere : Sphere or None
         How places became points, if rows are places: then points are in kilometres and values in degrees.
+    known : ndarray of shape (n_signatures, n_numbers), float32, or None
+        Share of each signature's rows with a value in the first columns; None if no value was missing.
 
     Examples
     --------
@@ -193,6 +195,7 @@ class ClusterStatistics:
     noise: float | None = None
     fitted: FittedClusterer | None = None
     sphere: Sphere | None = None
+    known: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, model: FittedClusterer) -> ClusterStatistics:
@@ -235,6 +238,7 @@ class ClusterStatistics:
             noise=None if noise is None else float(noise.sum()),
             fitted=model,
             sphere=sphere,
+            known=model._record.known,
         )
 
     @property
@@ -258,6 +262,7 @@ class ClusterStatistics:
             weights=self.weights[signatures],
             spread=self.spread[signatures],
             labels=self.labels[signatures],
+            known=None if self.known is None else self.known[signatures],
         )
 
     @cached_property
@@ -382,6 +387,20 @@ class ClusterStatistics:
         """Return the degrees of means of places."""
         assert self.sphere is not None
         return self.sphere.undo(np.atleast_2d(means)).reshape(*means.shape[:-1], 2)
+
+    def known_in(self, columns: slice) -> NDArray[np.float64] | None:
+        """Return the share of rows with a value in some columns, (n_signatures, n_columns); None if all have one."""
+        if self.known is None:
+            return None
+        known = np.ones((len(self.labels), len(self.names[columns])))
+        of_numbers = self.known[:, columns]
+        known[:, : of_numbers.shape[1]] = of_numbers
+        return known
+
+    @cached_property
+    def level_columns(self) -> dict[int, str]:
+        """The places of columns that hold the share of rows with a category, and the table's column of each."""
+        return dict(self.model.preparer_.level_columns) if hasattr(self.model, "preparer_") else {}
 
     @cached_property
     def profile(self) -> Profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,8 +87,8 @@ def column_remarks(clusters: ClusterStatistics, n_rows: float) -> list[str]:
     alone = _alone(clusters, constant)
     if alone is not None:
         remarks.append(
-            f"'{names[alone]}' alone makes the clusters: they hardly differ in any other column. Leave it out to see "
-            "what else there is."
+            f"'{alone}' alone makes the clusters: they hardly differ in any other column. Leave it out to see what "
+            "else there is."
         )
     return remarks
 
@@ -120,13 +121,17 @@ def _is_id(values: NDArray[np.float64], clusters: ClusterStatistics, n_rows: flo
     return bool(np.abs(below - even).max() < 0.05)
 
 
-def _alone(clusters: ClusterStatistics, constant: NDArray[np.bool_]) -> int | None:
-    if clusters.n_clusters < 2 or len(clusters.names) < 2:
+def _alone(clusters: ClusterStatistics, constant: NDArray[np.bool_]) -> str | None:
+    """Return the column, or the category, that explains the clusters while no other one does."""
+    explained: dict[str, float] = {}
+    for column, share in enumerate(variation_explained(clusters)):
+        if not constant[column]:
+            name = clusters.level_columns.get(column, clusters.names[column])
+            explained[name] = max(explained.get(name, 0.0), float(share))
+    if clusters.n_clusters < 2 or len(explained) < 2:
         return None
-    explained = variation_explained(clusters)
-    best = int(explained.argmax())
-    others = np.delete(explained, best)[np.delete(~constant, best)]
-    return best if explained[best] >= ALONE and len(others) and others.max() <= LITTLE else None
+    (best, most), (_, next_most) = sorted(explained.items(), key=lambda item: -item[1])[:2]
+    return best if most >= ALONE and next_most <= LITTLE else None
 
 
 def _named(names: NDArray[np.object_]) -> str:
@@ -166,6 +171,9 @@ def representatives(
     order = np.lexsort((squared, labels))
     found, first = np.unique(labels[order], return_index=True)
     rows = in_units(members[inside[order[first]]].astype(np.float64))
+    known = clusters.known_in(slice(None))
+    if known is not None:
+        rows[known[inside[order[first]]] < 0.5] = np.nan
     chosen = np.full((clusters.n_clusters, rows.shape[1]), np.nan)
     chosen[found] = rows
     return chosen
@@ -255,6 +263,7 @@ def radius(clusters: ClusterStatistics) -> NDArray[np.float64]:
     return radii if clusters.sphere is None else arc_length(radii)
 
 
+TINY = np.finfo(float).tiny
 COLUMNS_AT_A_TIME = 64  # copies of all columns of many signatures could be far larger than the rows
 # A difference of at least so many standard deviations gets this word.
 LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather high", "rather low"))
@@ -262,7 +271,9 @@ LEVELS = ((1.5, "very high", "very low"), (0.75, "high", "low"), (0.4, "rather h
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Means of clusters, and how far they are from the mean of all rows that are in a cluster.
+    """What is typical of clusters in each column, and how far that is from all rows that are in a cluster.
+
+    Filled-in values do not count.
 
     Attributes
     ----------
@@ -271,16 +282,34 @@ class Profile:
     difference : ndarray of shape (n_clusters, n_features)
         (Mean of the cluster - mean of all) / standard deviation, the last taken over signatures by weight; 0 for a
         column that does not vary.
-    means : ndarray of shape (n_clusters, n_features)
-        Means in the units of the data.
-    overall : ndarray of shape (n_features,)
-        Mean of all rows in the units of the data.
+    clusters : ClusterStatistics or None
+        The signatures that are in a cluster.
     """
 
     names: tuple[str, ...]
     difference: NDArray[np.float64]
-    means: NDArray[np.float64]
-    overall: NDArray[np.float64]
+    clusters: ClusterStatistics | None = None
+
+    @cached_property
+    def _found(self) -> dict[int, tuple[NDArray[np.float64], float]]:
+        return {}
+
+    def middles(self, column: int) -> tuple[NDArray[np.float64], float]:
+        """Return the median of each cluster and of all rows, in units of the data; NaN if no value is known.
+
+        For a column from 0 to 1, such as the share of a category, return means; for places, those on the globe.
+        """
+        if column not in self._found:
+            assert self.clusters is not None
+            self._found[column] = _middles(self.clusters, column)
+        return self._found[column]
+
+    def known(self, column: int) -> NDArray[np.float64] | None:
+        """Return the share of rows of each cluster with a value in a column; None if no value is missing."""
+        known = None if self.clusters is None else self.clusters.known_in(slice(column, column + 1))
+        if known is None or self.clusters is None or known.all():
+            return None
+        return self.clusters.means(known[:, 0])
 
     def differing_columns(self, most: int) -> NDArray[np.intp]:
         """Return the columns in which clusters differ most, the largest difference first.
@@ -297,20 +326,26 @@ class Profile:
 
         Examples
         --------
-        >>> profile = Profile(("a", "b"), np.array([[0.1, -2.0]]), np.zeros((1, 2)), np.zeros(2))
+        >>> profile = Profile(("a", "b"), np.array([[0.1, -2.0]]))
         >>> profile.words(0)
         [('very low', 1)]
         """
-        order = np.argsort(-np.abs(self.difference[cluster]), kind="stable")[:most]
-        levels = [(level_word(self.difference[cluster, column]), int(column)) for column in order]
-        return [(word, column) for word, column in levels if word]
+        difference = self.difference[cluster]
+        levels = {} if self.clusters is None else self.clusters.level_columns
+        words: dict[Any, tuple[str, int]] = {}
+        for column in map(int, np.argsort(-np.abs(difference), kind="stable")):
+            word = level_word(difference[column])
+            if not word or len(words) == most:
+                break
+            words.setdefault(levels.get(column, column), (word, column))  # of a category, its most telling value
+        return list(words.values())
 
     def sentence(self, cluster: int) -> str:
         """Return the words as a phrase, such as "high temperature, low humidity".
 
         Examples
         --------
-        >>> Profile(("t", "h"), np.array([[1.0, -0.8]]), np.zeros((1, 2)), np.zeros(2)).sentence(0)
+        >>> Profile(("t", "h"), np.array([[1.0, -0.8]])).sentence(0)
         'high t, low h'
         """
         phrase = ", ".join(f"{word} {self.names[column]}" for word, column in self.words(cluster))
@@ -318,7 +353,7 @@ class Profile:
 
 
 def cluster_profile(clusters: ClusterStatistics) -> Profile:
-    """Compare the means of clusters with the mean of all rows.
+    """Compare clusters with all rows.
 
     Examples
     --------
@@ -330,29 +365,66 @@ def cluster_profile(clusters: ClusterStatistics) -> Profile:
     """
     if len(clusters.in_clusters) < len(clusters.labels):
         clusters = clusters.take(clusters.in_clusters)
-    share = clusters.weights / clusters.weights.sum()
     points = clusters.of_columns
     starts = range(0, points.shape[1], COLUMNS_AT_A_TIME)
-    some = [_difference(clusters, share, points[:, start : start + COLUMNS_AT_A_TIME]) for start in starts]
+    some = [_difference(clusters, points, slice(start, start + COLUMNS_AT_A_TIME)) for start in starts]
     difference = np.concatenate([*some, np.empty((clusters.n_clusters, 0))], axis=1)  # a given graph has no columns
-    if clusters.sphere is not None:  # the mean of degrees is another place
-        means = clusters.in_units(clusters.means(clusters.points))
-        return Profile(clusters.names, difference, means, clusters.in_units(share @ clusters.points))
-    return Profile(clusters.names, difference, clusters.means(clusters.values), share @ clusters.values)
+    return Profile(clusters.names, difference, clusters)
 
 
-def _difference(
-    clusters: ClusterStatistics, share: NDArray[np.float64], points: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _difference(clusters: ClusterStatistics, points: NDArray[np.float64], columns: slice) -> NDArray[np.float64]:
     """Return how far the means of clusters lie from the mean of all, in standard deviations, for some columns."""
+    points = points[:, columns]
     # Each column is brought to about 1 by a power of two: squares of very large and small values would be lost.
     points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0))[1])
-    centre = share @ points
-    deviation = np.sqrt(share @ (points - centre) ** 2)
-    means = clusters.means(points)
+    known = clusters.known_in(columns)
+    if known is None:
+        share = (clusters.weights / clusters.weights.sum())[:, None]
+        means = clusters.means(points)
+    else:
+        share = clusters.weights[:, None] * known
+        share = share / np.maximum(share.sum(axis=0), TINY)
+        of_cluster = clusters.means(known)
+        means = clusters.means(known * points) / np.where(of_cluster > 0, of_cluster, np.nan)
+    centre = (share * points).sum(axis=0)
+    deviation = np.sqrt((share * (points - centre) ** 2).sum(axis=0))
     # What is left of a constant column is rounding.
-    varies = deviation > 1e-6 * np.maximum(np.abs(centre), np.finfo(float).tiny)
-    return np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
+    varies = deviation > 1e-6 * np.maximum(np.abs(centre), TINY)
+    return np.nan_to_num(np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies))
+
+
+def _middles(clusters: ClusterStatistics, column: int) -> tuple[NDArray[np.float64], float]:
+    if clusters.sphere is not None:  # the mean of degrees is another place
+        share = clusters.weights / clusters.weights.sum()
+        of_all = clusters.in_units(share @ clusters.points)
+        return clusters.in_units(clusters.means(clusters.points))[:, column], float(of_all[column])
+    values, known = clusters.values[:, column], clusters.known_in(slice(column, column + 1))
+    weights = clusters.weights if known is None else clusters.weights * known[:, 0]
+    if column in clusters.level_columns or (values.min() == 0 and values.max() == 1):
+        return clusters.means(values), float(weights @ values / max(weights.sum(), TINY))
+    of_clusters = weighted_medians(values, weights, clusters.labels, clusters.n_clusters)
+    return of_clusters, float(weighted_medians(values, weights, np.zeros_like(clusters.labels), 1)[0])
+
+
+def weighted_medians(
+    values: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.int32], n_clusters: int
+) -> NDArray[np.float64]:
+    """Return the weighted median of each cluster, NaN for a cluster without weight.
+
+    Examples
+    --------
+    >>> weighted_medians(np.array([1.0, 5.0, 9.0]), np.array([1.0, 1.0, 3.0]), np.zeros(3, np.int32), 2).tolist()
+    [9.0, nan]
+    """
+    counted = np.flatnonzero(weights > 0)
+    order = counted[np.lexsort((values[counted], labels[counted]))]
+    reached = np.cumsum(weights[order])
+    ends = np.append(0.0, reached)[np.searchsorted(labels[order], np.arange(n_clusters + 1))]
+    medians = np.full(n_clusters, np.nan)
+    there = np.flatnonzero(np.diff(ends) > 0)
+    places = np.searchsorted(reached, (ends[there] + ends[there + 1]) / 2)
+    medians[there] = values[order[places]]
+    return medians
 
 
 def level_word(difference: float) -> str:
@@ -413,20 +485,28 @@ def _count(rows: float, whole: bool) -> int | float:
 
 
 def _sets_apart(profile: Profile, k: int) -> str:
-    """Return words with effect sizes, such as "high temperature (+1.2), low humidity (-0.8)"."""
-    words = [
-        f"{word} {profile.names[column]} ({profile.difference[k, column]:+.1f})"
-        for word, column in profile.words(k, MOST_WORDS)
-    ]
+    """Return words with values, such as "high temperature 21 (all 12), plan=gold 80% (all 20%)"."""
+    words = [_difference_text(profile, k, word, column) for word, column in profile.words(k, MOST_WORDS)]
     return ", ".join(words) or "near the average in every column"
+
+
+def _difference_text(profile: Profile, k: int, word: str, column: int) -> str:
+    from dc2.report.page import number, percent  # pages show statistics, which import this module
+
+    assert profile.clusters is not None
+    name, (of_clusters, of_all), known = profile.names[column], profile.middles(column), profile.known(column)
+    if column in profile.clusters.level_columns:
+        return f"{name} {percent(of_clusters[k])} (all {percent(of_all)})"
+    rest = "" if known is None or known[k] > 0.995 else f", known for {percent(known[k])}"
+    digits = 3 if profile.clusters.sphere is None else 6  # of degrees: within about 100 m
+    return f"{word} {name} {number(of_clusters[k], digits)} (all {number(of_all, digits)}{rest})"
 
 
 def _typical(statistics: ClusterStatistics, k: int) -> str:
     """Return a row of the cluster, in the columns that tell it from others."""
     row, profile = statistics.model.representative_rows()[k], statistics.profile
     columns = [column for _, column in profile.words(k, MOST_WORDS)] or range(min(MOST_WORDS, len(row)))
-    preparer = getattr(statistics.fitted, "preparer_", None)
-    levels = {} if preparer is None else preparer.level_columns
+    levels = statistics.level_columns
     digits = 4 if statistics.sphere is None else 6  # of degrees: within about 100 m
     shown = [_value_text(profile.names, row, column, levels, digits) for column in columns]
     return ", ".join(dict.fromkeys(shown))
@@ -436,6 +516,8 @@ def _value_text(
     names: Sequence[str], row: NDArray[np.float64], column: int, levels: Mapping[int, str], digits: int
 ) -> str:
     """Return the value of a column; of columns of levels that which the row has, such as "plan=gold"."""
+    if np.isnan(row[column]):
+        return f"{names[column]} missing"
     if column not in levels:
         return f"{names[column]}={float(row[column]):.{digits}g}"
     alike = [place for place, name in levels.items() if name == levels[column]]

@@ -14,16 +14,21 @@ from dc2.io.columns import Columns, fitted_source, kind_of_frame
 from dc2.io.paths import is_path
 from dc2.io.resolve import UNORDERED, TableSource, as_source, library_with_engine
 from dc2.io.source import Source
-from dc2.tables.preparer import TablePreparer, fitted_preparer, not_a_table
+from dc2.tables.preparer import PreparedSource, TablePreparer, fitted_preparer, not_a_table
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
-    """A source of numbers, its columns, and the preparer that made them, if any."""
+    """A source of numbers, its columns, and if it was prepared the preparer and the rows without other weights.
+
+    `is_frame` tells whether it is a frame or a file of numbers alone, whose columns may need a scale.
+    """
 
     source: Source
     columns: Columns
     preparer: TablePreparer | None = None
+    table: PreparedSource | None = None
+    is_frame: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,7 @@ class Preparation:
             return self._prepared(table, sample_weight, kind_of_frame(X))
         if table is not None and (isinstance(X, TableSource) or not _can_be_opened_again(X)):
             X = table.as_numbers()
-        return OpenedRows(*fitted_source(X, sample_weight, owner))
+        return OpenedRows(*fitted_source(X, sample_weight, owner), is_frame=table is not None)
 
     def with_blanks(self, X: Any, sample_weight: Any) -> OpenedRows | None:
         """Return rows with missing values, prepared; None if they are not a table or were prepared before."""
@@ -100,11 +105,12 @@ class Preparation:
                 PreparationNote,
                 stacklevel=5,
             )
-        source: Source = fitted.source(table)
+        prepared = fitted.source(table)
+        source: Source = prepared
         columns = Columns(source.n_features, source.feature_names, frame)
         if sample_weight is not None and not isinstance(sample_weight, str):
             source = as_source(source, sample_weight=sample_weight)
-        return OpenedRows(source, columns, fitted)
+        return OpenedRows(source, columns, fitted, prepared)
 
 
 def _can_be_opened_again(X: Any) -> bool:

@@ -173,6 +173,8 @@ class NumberTransform:
         platform applies the same curve.
     step : float
         The size of the steps on which values stand, and within which they are spread; 0 if there are none.
+    missing : float
+        Share of sampled rows without a value.
     """
 
     name: str
@@ -183,10 +185,11 @@ class NumberTransform:
     knots: NDArray[np.float64] | None = None
     heights: NDArray[np.float64] | None = None
     step: float = 0.0
+    missing: float = 0.0
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
-        numbers = np.array([self.fill, self.shift, self.factor, self.step])
+        numbers = np.array([self.fill, self.shift, self.factor, self.step, self.missing])
         curve = (self.knots, self.heights)
         if not np.isfinite(numbers).all() or self.step < 0 or (self.knots is None) != (self.heights is None):
             raise InputError("the parts of a NumberTransform do not fit together.")
@@ -419,6 +422,11 @@ class TableTransforms:
         names = {part.name for part in self.numbers} | {part.name for part in self.cycles}
         names |= {part.name for part in self.categories} | {part.name for part in self.vectors}
         return names | {part.name for part in self.texts}
+
+    def known(self, frame: Frame) -> NDArray[np.bool_]:
+        """Return which rows of a block have a value in each column of numbers."""
+        there = [np.isfinite(as_numbers(frame, number.name, number.reading, 0)) for number in self.numbers]
+        return np.stack(there, axis=1)
 
     def apply(self, frame: Frame, start: int = 0, unseen: Counter[str] | None = None) -> NDArray[np.float32]:
         """Return the rows of a block as numbers.

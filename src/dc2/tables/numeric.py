@@ -39,10 +39,11 @@ def number_transform(number: Number, *, on_steps: bool = True) -> tuple[NumberTr
     ('scaled by median and quartiles', 2.0, [0.0, 1.0])
     """
     there = number.values[np.isfinite(number.values)]
+    missing = 1.0 - len(there) / len(number.values)
     middle, size = _middle_and_size(there)
     reading: Literal["number", "time"] = "time" if number.reading == "time" else "number"
     step = step_of(there) if on_steps and number.reading == "number" else 0.0
-    plain = NumberTransform(number.name, reading, middle, middle, 1.0 / size, step=step)
+    plain = NumberTransform(number.name, reading, middle, middle, 1.0 / size, step=step, missing=missing)
     if number.reading == "time" or not _is_heavy(there):
         return plain, "scaled by median and quartiles" + _spread_in_words(step)
     knots = np.unique(np.quantile(there, SHARES, method="inverted_cdf"))
@@ -56,7 +57,7 @@ def number_transform(number: Number, *, on_steps: bool = True) -> tuple[NumberTr
         heights = np.searchsorted(order, knots, "left") + np.searchsorted(order, knots, "right") + 0.0
         bent = np.interp(there, knots, heights)
     shift, size = _middle_and_size(bent)
-    curve = NumberTransform(number.name, reading, middle, 0.0, 1.0, knots, (heights - shift) / size, step)
+    curve = NumberTransform(number.name, reading, middle, 0.0, 1.0, knots, (heights - shift) / size, step, missing)
     return curve, words + _spread_in_words(step)
 
 

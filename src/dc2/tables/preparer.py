@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dc2 import core
+from dc2.compress.sampling import first_limit
 from dc2.engines.engine import Engine
 from dc2.engines.map_rows import RunOptions, engine_for, mapped_rows
 from dc2.errors import InputError, InputTypeError, ParameterError, PreparationNote
@@ -24,7 +26,7 @@ from dc2.io.model_file import SaveMixin, saved_model
 from dc2.io.resolve import TableSource, as_table
 from dc2.io.source import Block, listed
 from dc2.tables.column_transforms import NumberTransform, TableTransforms, on_steps
-from dc2.tables.column_types import sample_table
+from dc2.tables.column_types import SEED, sample_table
 from dc2.tables.decide import decide
 
 SECONDS_OF_A_YEAR = 365.2425 * 86_400
@@ -132,6 +134,17 @@ class PreparedSource:
         """Number of rows, or None if it is not known without a pass."""
         return self._table.n_rows
 
+    def known_shares(self, engine: Engine, router: Any, n_ids: int) -> NDArray[np.float32] | None:
+        """Return the share of sampled rows with a value, by signature and number; None if none was missing."""
+        if not any(part.missing for part in self._parts.numbers):
+            return None
+        count = _CountKnown(self._parts, router, n_ids, first_limit(KNOWN_ROWS, self.n_rows))
+        counts = sum(engine.map(count, self, stage="populate", merge=sum), np.zeros((n_ids, 1)))
+        of_all = counts.sum(axis=0)
+        # Signatures without a sampled row have the share of all rows.
+        counts = np.where(counts[:, :1] > 0, counts, of_all)
+        return (counts[:, 1:] / np.maximum(counts[:, :1], 1e-300)).astype(np.float32)
+
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
         for block in self._table.blocks(block_bytes):
@@ -163,12 +176,40 @@ class PreparedRows(ConvertedRows):
     def _converted(self, frame: Frame) -> NDArray[Any]:
         return self._parts.apply(frame, self._start, self.unseen)
 
+    def known(self, places: NDArray[np.integer[Any]]) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        """Return which of the rows at some places have values in the columns of numbers, and these rows."""
+        assert self._frame is not None
+        frame = self._frame[places.tolist(), :]
+        return self._parts.known(frame), self._parts.apply(frame, self._start)
+
     def take(self, places: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the rows at some places."""
         if self._frame is None or 4 * len(places) > self._n_rows:
             chosen: NDArray[Any] = self.matrix()[places]
             return chosen
         return self._parts.apply(self._frame[places.tolist(), :], self._start)
+
+
+KNOWN_ROWS = 2**17  # enough for the shares of clusters; each takes part with its weight
+
+
+@dataclass(frozen=True, eq=False)
+class _CountKnown:
+    """Adds up the weight of sampled rows of a block, in all and with a value in each column, for each signature."""
+
+    parts: TableTransforms
+    router: Any
+    n_ids: int
+    limit: int
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        assert isinstance(block.rows, PreparedRows)
+        places = core.sample_rows(SEED, block.start, block.stop, self.limit) - block.start
+        known, rows = block.rows.known(places)
+        weights = np.ones(len(places)) if block.weights is None else block.weights[places]
+        ids = self.router.assign(rows, self.parts.names_out, block.start)
+        columns = np.column_stack([np.ones(len(places), np.bool_), known]) * weights[:, None]
+        return np.stack([np.bincount(ids, column, self.n_ids) for column in columns.T], axis=1)
 
 
 Answer = TypeVar("Answer")

@@ -295,7 +295,7 @@
       const made = cell((value > 0.05 ? "+" : "") + value.toFixed(1).replace("-0.0", "0.0").replace("-", "−"), { sort: value });
       made.className = `number ${value > 0 ? "high" : "low"}${strength > 0.6 ? " strong" : ""}`;
       made.style.setProperty("--s", `${100 * strength}%`);
-      made.dataset.tip = `Cluster ${k}, ${facts.columns[column]}: ${view.means[k][column]} on average; all: ${facts.overall[column]}`;
+      made.dataset.tip = `Cluster ${k}, ${facts.columns[column]}: typically ${view.middles[k][column]}; all: ${facts.overall[column]}`;
       return made;
     };
     const fillHeat = (table) => {
@@ -373,8 +373,8 @@
         const row = body.insertRow();
         row.append(
           cell(facts.columns[column], { name: "th" }),
-          cell(view.means[a][column]),
-          cell(view.means[b][column]),
+          cell(view.middles[a][column]),
+          cell(view.middles[b][column]),
           cell((apart[column] > 0 ? "+" : "") + apart[column].toFixed(1).replace("-", "−")),
         );
       });
