@@ -32,7 +32,7 @@ from dc2.engines.engine import Engine
 from dc2.engines.map_rows import engine_for
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import ParameterError
-from dc2.graph.communities import with_clusters
+from dc2.graph.communities import graph_nodes_of, with_clusters
 from dc2.graph.conquest import Conquest
 from dc2.graph.layers import by_weight
 from dc2.graph.neighbor_graph import GraphSimilarity
@@ -721,11 +721,13 @@ def _conquered_in_stages(work: _Work, now: _State, far: _Rows) -> tuple[ClusterR
         return after, record.conquest.labels
     found = _conquest(work, similarity, nodes)
     names, unused = _fixed_names(now, found.labels, record.first_unused)
-    labels = by_weight(names, now.weights)
+    labels, communities = by_weight(names, now.weights), found.communities
+    if communities is not None:
+        graph_nodes = graph_nodes_of(similarity, nodes, work.seeds[2], work.plan.options.n_jobs)
+        communities = with_clusters(graph_nodes, communities, labels)
+        labels = communities.labels
     of_cluster = names[np.unique(labels, return_index=True)[1]]
-    conquest = Conquest(labels, int(labels.max()) + 1, spectrum=found.spectrum)
-    if found.communities is not None:
-        conquest = replace(conquest, communities=with_clusters(similarity, nodes, found.communities, labels))
+    conquest = Conquest(labels, int(labels.max()) + 1, found.spectrum, communities)
     after = replace(after, conquest=conquest, names=of_cluster, unused=unused)
     return after, labels[now.home[:n]]
 

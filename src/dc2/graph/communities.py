@@ -125,18 +125,6 @@ def choose_layer(result: CommunityResult, layer: int) -> CommunityResult:
     return replace(result, labels=result.layers[layer], chosen_layer=layer)
 
 
-def with_clusters(
-    similarity: GraphSimilarity, nodes: Nodes, result: CommunityResult, labels: NDArray[np.int32]
-) -> CommunityResult:
-    """Return the result with other clusters, and the layers nested around them."""
-    layers, chosen = nest(similarity.graph, nodes.node_weights, labels, result.layers)
-    far = FarGroups.of(similarity.graph, nodes.points, result.sweep.partitions[0])
-    heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], result.sweep, far)
-    return replace(
-        result, labels=labels, layers=layers, chosen_layer=chosen, cluster_tree=parents(layers), heights=heights
-    )
-
-
 def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: CommunityResult | None) -> CommunityResult:
     """Return k clusters: the same ones whatever was found before; only layers and the sweep are kept from that."""
     sweep = sweep_around(nodes, k)
@@ -341,7 +329,7 @@ class GraphConqueror:
     ) -> Conquest:
         """Return the clusters that persist, or as many as were asked for; what was found before is used again."""
         known = None if before is None else before.communities
-        graph_nodes = _graph_nodes(similarity, nodes, seeds, n_jobs)
+        graph_nodes = graph_nodes_of(similarity, nodes, seeds, n_jobs)
         weights = graph_nodes.node_weights
         if self.limits.given:  # what is impossible shows before the search
             self.limits.bounds(float(weights.sum()), float(weights.max()), requested)
@@ -361,9 +349,12 @@ class GraphConqueror:
     ) -> list[NDArray[np.int32]]:
         """Return the clusters that resampled rows lead to."""
         assert found.communities is not None
-        graph_nodes = _graph_nodes(similarity, nodes, seeds, n_jobs)
+        graph_nodes = graph_nodes_of(similarity, nodes, seeds, n_jobs)
         return bootstrap_communities(found.communities, graph_nodes, RESAMPLINGS)
 
 
-def _graph_nodes(similarity: GraphSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None) -> GraphNodes:
+def graph_nodes_of(
+    similarity: GraphSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
+) -> GraphNodes:
+    """Return the graph and what is known about its nodes."""
     return GraphNodes(similarity.graph, nodes.points, nodes.node_weights, tree_seed(seeds), usable_threads(n_jobs))
