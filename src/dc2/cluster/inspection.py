@@ -424,13 +424,14 @@ class InspectionMixin(FittedAttributes):
         rows = statistics.labelled_rows
         if X is not None:
             _, values = self._rows_to_place(X, most)
-            labels = self._labels_of(as_source(values))(Block(0, values))
+            labels = statistics.places_of(self._labels_of(as_source(values))(Block(0, values)))
             values = values if self._record.preparer is None else self._record.in_units(values)
             rows = replace(rows, values=values.astype(np.float64), labels=labels, weights=np.ones(len(labels)))
         clusters = [int(k) for k in np.unique(statistics.labels) if k >= 0]
         rules = [rows.rule(k) for k in clusters]
         columns = {name: [getattr(rule, name, None) for rule in rules] for name in ("text", "precision", "coverage")}
-        return self._frame({"cluster": clusters, "rule": columns.pop("text"), **columns})
+        numbers = [statistics.number_of(k) for k in clusters]
+        return self._frame({"cluster": numbers, "rule": columns.pop("text"), **columns})
 
     def map(self, X: Any = None, n_rows: int = 10_000) -> Any:
         """Return places in the plane for rows, with their labels, ready to be drawn.

@@ -251,6 +251,13 @@ class ClusterStatistics:
         """Return the number of a cluster, as in labels."""
         return self.numbers[place] if self.numbers else place
 
+    def places_of(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the places of clusters from their numbers; -1 stays."""
+        place = np.full(max(self.numbers, default=self.n_clusters) + 2, -1, np.int32)
+        place[[self.number_of(k) for k in range(self.n_clusters)]] = np.arange(self.n_clusters)
+        places: NDArray[np.int32] = place[labels]
+        return places
+
     # --- signatures and their clusters ---------------------------------------------------------------------------
 
     def take(self, signatures: NDArray[np.intp]) -> ClusterStatistics:
@@ -427,8 +434,8 @@ class ClusterStatistics:
 
     @cached_property
     def rules(self) -> dict[int, Rule]:
-        """A short rule for each listed cluster, where there are several."""
-        if self.n_clusters < 2:
+        """A short rule for each listed cluster, where there are several clusters, and columns."""
+        if self.n_clusters < 2 or not self.names:
             return {}
         rules = {k: self.labelled_rows.rule(k) for k in range(self.n_listed)}
         return {k: rule for k, rule in rules.items() if rule is not None}
