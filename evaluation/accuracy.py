@@ -55,7 +55,7 @@ def _model(variant: str, data: DataSet, seed: int, settings: Settings) -> Any:
     if variant == "RPFCluster":
         return default_rpf(data, seed, settings)
     if variant.startswith("DC2Clustering"):
-        return communities(data, seed, settings, told="not given" not in variant)
+        return communities(data, seed, settings, given="not given" not in variant)
     if variant in ("RASP", "KASP"):
         return paper_rival(variant, data, seed, settings)
     n_partitions = int(variant[-2])

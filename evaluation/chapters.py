@@ -1,4 +1,4 @@
-"""The chapters of the report: for each experiment a table, a few words, and its figures."""
+"""The chapters of the report: for each experiment a table, a short text and its figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ON_SLOPES = (
     "everywhere. Where two clumps overlap, points lie on the border itself, and the share of them that changes sides "
     "falls more slowly than σ²: for small σ the loss exceeds ‖L̃−L‖², so the theorem's 'suitable technical conditions' "
     "must exclude such data. The rpf-kernel is not a fixed smooth function of two points, so the theorem does not "
-    "speak of it."
+    "apply to it."
 )
 
 
@@ -40,7 +40,7 @@ def data(store: Store) -> Chapter:
     }
     lead = (
         "A clustering that puts all rows together has the share of the largest class as its accuracy: the floor. An "
-        "accuracy near it says nothing, which is why ARI and NMI stand beside it everywhere."
+        "accuracy near it says nothing, so ARI and NMI are shown as well."
     )
     named = {"data_set": "data set", "origin": "origin"}
     return Chapter("Data", lead, grid("Data sets", summary, lines, named, columns))
@@ -67,8 +67,8 @@ def distortion(store: Store) -> Chapter:
         "intrinsic": "The same on generated manifolds: the fewer dimensions, the more there is to gain.",
     }
     lead = (
-        "Distortion (mean squared distance of a row to its signature) when partitions are dealt at random, over the "
-        "same when they are cut by projections; the same number of signatures in all."
+        "Distortion (mean squared distance of a row to its signature) with partitions by random sampling, over that "
+        "with partitions by projection; the same number of signatures in all."
     )
     return _chapter(store, "Partition by random sampling or projection", lead, parts, captions)
 
@@ -122,10 +122,10 @@ def accuracy(store: Store) -> Chapter:
     }
     above = [f"{title} {points:+.1f}" for title, points in above_floor(store).items()]
     lead = (
-        "Even with bandwidths chosen by true labels, the best of RASP, KASP and rpfCluster+ stands so many points "
+        "Even with bandwidths chosen by true labels, the best of RASP, KASP and rpfCluster+ is so many points "
         f"above putting all rows into one cluster: {', '.join(above)}."
         if above
-        else "Accuracy beside the floor that one single cluster reaches, ARI and NMI."
+        else "Accuracy, the floor (one single cluster), ARI and NMI."
     )
     return _chapter(store, "Comparison of clustering algorithms", lead, parts, captions)
 
@@ -169,9 +169,9 @@ def partitions(store: Store) -> Chapter:
         "accuracy (no labels), %": of("no labels", percent("accuracy")),
         "distortion": mean("distortion", 4),
         "seconds, parallel": median("seconds", 2),
-        "seconds, one by one": median("seconds_sequential", 2),
+        "seconds, sequential": median("seconds_sequential", 2),
         "divide and compress, parallel": median("compress_seconds", 2),
-        "divide and compress, one by one": median("compress_seconds_sequential", 2),
+        "divide and compress, sequential": median("compress_seconds_sequential", 2),
     }
     lines = [{"data_set": name, "variant": scheme} for name, scheme in product(summary.sets(), SCHEMES)]
     named = {"data_set": "data set", "variant": "partitions"}

@@ -1,4 +1,4 @@
-"""A report as chapters of words, tables and figures, written as Markdown or as one HTML page."""
+"""A report as chapters of text, tables and figures, written as Markdown or as one HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Chapter", "Document", "Grid", "Part", "Picture", "to_html", "to_mark
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: titles of columns and rows of text; the first `n_text` columns hold words, the others numbers."""
+    """A table: titles of columns and rows of text; the first `n_text` columns hold text, the others numbers."""
 
     label: str
     head: Sequence[str]

@@ -23,7 +23,7 @@ FIGURES: dict[str, tuple[str, Callable[[list[Row]], Any]]] = {
     "partitions_time": ("partitions", bar_figures.by_scheme("seconds", "no labels", "seconds, in parallel")),
     "partitions_sequential": (
         "partitions",
-        bar_figures.by_scheme("seconds_sequential", "no labels", "seconds, one by one"),
+        bar_figures.by_scheme("seconds_sequential", "no labels", "seconds, sequential"),
     ),
     "theorem_noise": ("theorem", curve_figures.theorem("noise")),
     "theorem_signatures": ("theorem", curve_figures.theorem("signatures")),

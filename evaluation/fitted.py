@@ -36,7 +36,7 @@ class Fitted:
         }
 
     def class_counts(self, y: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the rows of each class that each signature stands for."""
+        """Return the rows of each class that each signature represents."""
         return count_classes(y, signature_of_rows(self.model), len(self.model.signatures_))
 
     def scores(self, data: DataSet) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""The machine that a row of results was computed on, in words."""
+"""The machine that a row of results was computed on, as text."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _at_floor(summary: Summary, found: Found, best: Callable[[str], float]) -> F
 
 
 def small_noise(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows whose noise is small beside the spread of the data."""
+    """Return the rows whose noise is small compared with the spread of the data."""
     return [row for row in rows if float(row["sigma2"]) <= SMALL_NOISE**2 * float(row["variance"])]
 
 
@@ -182,7 +182,7 @@ def distortion_ratios(sets: Iterable[str] = PAPER_SETS) -> Measure:
 
 
 def above_floor(store: Store) -> dict[str, float]:
-    """Return how many points the best bandwidth of all stands above putting all rows into one cluster."""
+    """Return how many points the best bandwidth of all is above putting all rows into one cluster."""
     summary = Summary(pick(store.table("accuracy").rows, selection="oracle"))
 
     def points(name: str) -> float:
@@ -211,7 +211,7 @@ def _oracles(store: Store, points: Callable[[list[float], float], float], select
 
 
 def gaps_to_kmeans(selection: str) -> Measure:
-    """Return the measure: how many points K-means stands below the lowest of the others."""
+    """Return the measure: how many points K-means is below the lowest of the others."""
     return lambda store: _oracles(store, lambda others, kmeans: min(others) - kmeans, selection, "K-means")
 
 
@@ -257,7 +257,7 @@ def time_over(method: str, other: str) -> Measure:
 
 
 def time_over_fastest(kmeans: str) -> Measure:
-    """Return the measure: the seconds of K-means over those of the fastest of all; KASP, K-means itself, may lack."""
+    """Return the measure: the seconds of K-means over those of the fastest; KASP begins with K-means, so it is not."""
     methods = (kmeans, "RASP", "rpfCluster+(1)", "rpfCluster+(2)")
     return lambda store: _times(store, lambda seconds: seconds[kmeans] / min(seconds.values()), methods)
 

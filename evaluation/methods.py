@@ -109,9 +109,9 @@ def default_rpf(data: DataSet, seed: int, settings: Settings) -> RPFCluster:
     )
 
 
-def communities(data: DataSet, seed: int, settings: Settings, *, told: bool) -> DC2Clustering:
+def communities(data: DataSet, seed: int, settings: Settings, *, given: bool) -> DC2Clustering:
     """Return dc2's main clusterer with its defaults, with the number of clusters given or not."""
-    return DC2Clustering(data.n_clusters if told else "auto", n_jobs=settings.n_jobs, random_state=seed)
+    return DC2Clustering(data.n_clusters if given else "auto", n_jobs=settings.n_jobs, random_state=seed)
 
 
 def with_compression(data: DataSet, seed: int, settings: Settings, **compression: Any) -> RPFCluster:

@@ -26,7 +26,7 @@ def write_reports(store: Store, settings: Settings) -> Path:
 
 
 def write_docs(store: Store, path: Path, settings: Settings) -> None:
-    """Write the report as a Markdown file, with its figures beside it in a folder of the same name."""
+    """Write the report as a Markdown file, with its figures in a folder of the same name."""
     figures = path.with_suffix("")
     figures.mkdir(parents=True, exist_ok=True)
     for picture in sorted((store.folder / "figures").glob("*.png")):
@@ -36,7 +36,7 @@ def write_docs(store: Store, path: Path, settings: Settings) -> None:
 
 def build(store: Store, settings: Settings) -> Document:
     """Put the report together from the tables of a store; experiments that were not run have no chapter."""
-    told = [
+    all_chapters = [
         _claims(store),
         _left_out(store, settings),
         chapters.data(store),
@@ -50,7 +50,7 @@ def build(store: Store, settings: Settings) -> Document:
     return Document(
         "The paper's evaluation, repeated",
         _intro(store, settings),
-        [chapter for chapter in told if chapter.parts],
+        [chapter for chapter in all_chapters if chapter.parts],
     )
 
 
@@ -63,14 +63,14 @@ def _intro(store: Store, settings: Settings) -> list[str]:
         else f"At most {settings.max_rows:,} rows of each set (a quick look, not the paper's evaluation)"
     )
     return [
-        "Every experiment of the DC² paper, with the paper's parameters, on the data that could be had. Written by "
+        "Every experiment of the DC² paper, with the paper's parameters, on the data that are available. Written by "
         "`make paper` (`python -m evaluation`).",
         f"{size}; {settings.n_signatures} signatures, {settings.n_trees} trees. At most so many runs (seeds) per "
         f"experiment and set: {', '.join(f'{name} {count}' for name, count in runs.items() if count)}; "
         "the paper has 100. Scores are means over runs, times medians.",
         f"Computed on {_computed_on([row for rows in tables.values() for row in rows])}. Times depend on the machine "
         f"and on what else it did meanwhile ({_load(store)}); compare them with each other only.",
-        "Simulated sets have the size and kind of the genuine ones, which were not to be had; they serve for time and "
+        "Simulated sets have the size and kind of the genuine ones, which were not available; they serve for time and "
         "distortion, and no accuracy is shown for them. Poker Hand, where marked so, is regenerated: uniformly random "
         "deals with the exact rule for the class, as UCI's rows are.",
     ]

@@ -78,7 +78,7 @@ def run(
     n_jobs : int, optional
         Threads of the methods and processes of a sweep; None takes all cores.
     docs : path, optional
-        A Markdown file to write the report to as well, its figures beside it in a folder of the same name.
+        A Markdown file to write the report to as well, its figures in a folder of the same name.
     settings : Settings, optional
         All parameters, instead of `quick`.
     tell : callable, default=print

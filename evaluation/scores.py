@@ -13,7 +13,7 @@ __all__ = ["count_classes", "score", "score_signatures"]
 
 
 def count_classes(y: NDArray[np.intp], ids: NDArray[Any], n_signatures: int) -> NDArray[np.float64]:
-    """Return how many rows of each class each signature stands for, of shape (n_classes, n_signatures).
+    """Return how many rows of each class each signature represents, of shape (n_classes, n_signatures).
 
     Examples
     --------

@@ -70,7 +70,7 @@ class DataSet:
 
     @property
     def scored_y(self) -> NDArray[np.intp] | None:
-        """The classes if scores by them mean anything: not on simulated data."""
+        """The classes; None for simulated data, where scores by them say nothing."""
         return None if self.origin == "simulated" else self.y
 
     @cached_property

@@ -47,7 +47,7 @@ def sweep(
     class_counts: NDArray[np.float64],
     n_jobs: int | None = None,
 ) -> list[SweepPoint]:
-    """Cluster points by every bandwidth and score by the classes that they stand for.
+    """Cluster points by every bandwidth and score by the classes that they represent.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def sweep(
     bandwidths : sequence of float
     n_clusters : int
     class_counts : ndarray of shape (n_classes, n_points)
-        Rows of each class that each point stands for.
+        Rows of each class that each point represents.
     n_jobs : int, optional
         Number of processes; None takes all cores.
 

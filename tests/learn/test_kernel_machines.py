@@ -264,6 +264,10 @@ def test_targets_must_match_rows() -> None:
         KernelRegressor().fit(MANY[:10], TARGETS[:9])
     with pytest.raises(InputError, match="names a column"):
         KernelRegressor().fit(MANY[:10], "target")
+    for wrong in (np.array(["a", "b"] * 5), np.full(10, np.inf), np.ones((10, 2, 2))):
+        with pytest.raises(InputError) as caught:
+            KernelRegressor().fit(MANY[:10], wrong)
+        assert caught.value.parameter == "y"
     with pytest.raises(InputError, match="requires y"):
         KernelRegressor().fit(MANY[:10])
 

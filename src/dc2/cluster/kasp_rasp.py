@@ -51,7 +51,7 @@ class RASP(SignatureClusterer):
     assign : {"ncut", "kmeans"}, default="ncut"
         From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
     weighted : bool, default=False
-        Whether spectral clustering takes into account how many rows a signature stands for.
+        Whether spectral clustering takes into account how many rows a signature represents.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
@@ -193,7 +193,7 @@ class KASP(RASP):
     assign : {"ncut", "kmeans"}, default="ncut"
         From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
     weighted : bool, default=False
-        Whether spectral clustering takes into account how many rows a signature stands for.
+        Whether spectral clustering takes into account how many rows a signature represents.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB

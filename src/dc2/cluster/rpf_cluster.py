@@ -47,7 +47,7 @@ class RPFCluster(SignatureClusterer):
         From eigenvectors to clusters: K-means on normalized rows (Ng, Jordan, Weiss), or recursive normalized cuts
         (Shi, Malik), as the paper's authors do.
     weighted : bool, default=False
-        Whether spectral clustering takes into account how many rows a signature stands for. The paper does not.
+        Whether spectral clustering takes into account how many rows a signature represents. The paper does not.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     metric : {"euclidean", "cosine", "haversine"}, default="euclidean"

@@ -73,7 +73,7 @@ class RowFeatures(KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, SourceTransf
         """Return the features of each row, of shape (n_rows, n_features_out).
 
         For rows that are not in memory it is an iterator over blocks of features; for Dask collections an array that
-        is computed when asked for.
+        is computed on demand.
         """
         check_is_fitted(self)
         source = self._source(X)

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -27,7 +26,7 @@ from dc2.io.source import Block, Source
 from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
 from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
-from dc2.learn.targets import class_labels
+from dc2.learn.targets import class_labels, numeric_targets
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.tables.auto_prepare import OpenedRows, Preparation
@@ -263,7 +262,7 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
     def predict_to(
         self, X: Any, path: str | os.PathLike[str], *, id_columns: str | Sequence[str] = (), column: str = "prediction"
     ) -> int:
-        """Write the prediction for each row to a file, in row order, beside chosen columns of the data.
+        """Write the prediction for each row to a file, in row order, with chosen columns of the data.
 
         Parameters
         ----------
@@ -273,7 +272,7 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
             A .parquet, .arrow, .feather, .csv, .csv.gz or .npy file. It appears only when it is complete, and replaces
             an older one. It must not be one of the files being read.
         id_columns : str or list of str, optional
-            Columns of the data to write beside the predictions.
+            Columns of the data to write with the predictions.
         column : str, default="prediction"
             Name of the column of predictions; several outputs have their number after it.
 
@@ -398,7 +397,7 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
     """
 
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
-        y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        y = numeric_targets(y)
         one_column = y.ndim == 1
         fitted = self._fitted_machine(opened, Targets(y.reshape(len(y), -1)), plan, options)
         return KernelRecord(opened.columns, fitted.machine, opened.preparer, one_column=one_column)
@@ -472,7 +471,7 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
         return np.asarray(self.classes_[outputs.argmax(axis=1)])
 
     def decision_function(self, X: Any) -> Any:
-        """Return the machine's answer for each row and class; with two classes, the second less the first."""
+        """Return the output of the machine for each row and class; with two classes, the second minus the first."""
         return self._map_outputs(X, lambda outputs: outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs)
 
     def predict_proba(self, X: Any) -> Any:

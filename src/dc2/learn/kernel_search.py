@@ -273,7 +273,7 @@ class KernelSearch:
 
     def _scored(self, outputs: Sequence[NDArray[np.float64]], held: Sequence[Points]) -> tuple[float, float]:
         """Return the loss and the error over all folds, by weight."""
-        scored = [self.score(answer, points) for answer, points in zip(outputs, held, strict=True)]
+        scored = [self.score(some, points) for some, points in zip(outputs, held, strict=True)]
         weights = [points.weights.sum() for points in held]
         return float(np.average([j[0] for j in scored], weights=weights)), float(
             np.average([j[1] for j in scored], weights=weights)

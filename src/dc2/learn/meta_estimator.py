@@ -15,7 +15,7 @@ from dc2.errors import ParameterError
 from dc2.io.columns import fitted_source
 from dc2.learn.metadata_routing import metadata_router, takes_weights
 from dc2.learn.predictions import LearnedRecord, Predictions
-from dc2.learn.targets import Kind, Lesson, has_transform, kind_of, teach
+from dc2.learn.targets import Kind, TrainingSet, has_transform, kind_of, training_set
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike
 
@@ -24,7 +24,7 @@ class DC2(Predictions, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Fit any scikit-learn estimator to signatures of millions of rows: divide, compress, conquer, populate.
 
     An estimator whose time grows with the square or the cube of the rows learns from about a thousand signatures
-    instead; every row, trained on or new, then gets its answer.
+    instead; every row, trained on or new, then gets its result.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class DC2(Predictions, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     itself are given block by block, so that the kernel between rows and signatures never exceeds the compressor's
     `block_bytes`; with keyword arguments (such as ``return_std=True``) it gets all rows at once. For rows that are
     not in memory `predict`, `transform` and the like return an iterator over blocks; for Dask collections an array
-    that is computed when asked for, where the rows are. Only to compress each class apart do rows of Dask
+    that is computed on demand, where the rows are. Only to compress each class apart do rows of Dask
     collections come here, chunk by chunk, in two passes per class.
 
     Examples
@@ -136,25 +136,25 @@ class DC2(Predictions, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         check_integer("min_per_class", self.min_per_class, low=1)
         weights_used = takes_weights(self, sample_weight)
         source, columns = fitted_source(X, sample_weight, type(self).__name__)
-        lesson = teach(kind, self.estimator, compressor, source, y, self.min_per_class, weights_used)
-        learned = self._conquer(kind, lesson, weights_used, source.in_memory)
-        self._record = LearnedRecord(columns, lesson, weights_used=weights_used, **learned)
+        training = training_set(kind, self.estimator, compressor, source, y, self.min_per_class, weights_used)
+        learned = self._conquer(kind, training, weights_used, source.in_memory)
+        self._record = LearnedRecord(columns, training, weights_used=weights_used, **learned)
         return self
 
-    def _conquer(self, kind: Kind, lesson: Lesson, weights_used: bool, in_memory: bool) -> dict[str, Any]:
+    def _conquer(self, kind: Kind, training: TrainingSet, weights_used: bool, in_memory: bool) -> dict[str, Any]:
         """Fit the estimator on signatures, and return what it knows of them."""
-        points = lesson.signatures.points
-        weights = np.ascontiguousarray(lesson.signatures.weights)  # some estimators insist
+        points = training.signatures.points
+        weights = np.ascontiguousarray(training.signatures.weights)  # some estimators insist
         params = {"sample_weight": weights} if weights_used else {}
         estimator = clone(self.estimator)
         if kind is Kind.TRANSFORMER and not hasattr(estimator, "transform"):
-            embedding = np.asarray(estimator.fit_transform(points, lesson.target, **params))
+            embedding = np.asarray(estimator.fit_transform(points, training.target, **params))
             return {"estimator": estimator, "embedding": embedding}
-        estimator.fit(points, lesson.target, **params)
+        estimator.fit(points, training.target, **params)
         if kind is not Kind.CLUSTERER:
             return {"estimator": estimator}
         of_signatures = _labels_of(estimator, points)
-        labels = of_signatures[lesson.compressors[0].labels_] if in_memory else None
+        labels = of_signatures[training.compressors[0].labels_] if in_memory else None
         return {"estimator": estimator, "signature_labels": of_signatures, "labels": labels}
 
     @property
@@ -165,17 +165,17 @@ class DC2(Predictions, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     @property
     def compressors_(self) -> list[Compressor]:
         """The fitted compressors."""
-        return self._record.lesson.compressors
+        return self._record.training.compressors
 
     @property
     def signatures_(self) -> Signatures:
         """What the estimator was fitted on."""
-        return self._record.lesson.signatures
+        return self._record.training.signatures
 
     @property
     def signature_target_(self) -> NDArray[Any] | None:
         """The targets of the signatures."""
-        return self._record.lesson.target
+        return self._record.training.target
 
     @property
     def weights_used_(self) -> bool:

@@ -110,6 +110,6 @@ def takes_weights(owner: Any, sample_weight: Any) -> bool:
         return "sample_weight" in given
     requests = get_routing_for_object(owner.estimator)
     if has_fit_parameter(owner.estimator, "sample_weight"):
-        asked = getattr(getattr(requests, "fit", None), "requests", {}).get("sample_weight")
-        return asked is not False
+        wanted = getattr(getattr(requests, "fit", None), "requests", {}).get("sample_weight")
+        return wanted is not False
     return "sample_weight" in requests.consumes("fit", ["sample_weight"])

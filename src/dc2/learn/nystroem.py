@@ -83,7 +83,7 @@ class SignatureNystroem(RowFeatures):
     With m signatures `fit` takes one compression and O(m^2 d + m^3); `transform` O(m d + m^2) per row. Kernels are
     computed in float64, because eigenvalues down to 1e-13 of the largest are used; features have the dtype of the
     rows. `transform` of rows that are not in memory is an iterator over blocks of features, for `partial_fit`; of Dask
-    collections an array that is computed when asked for.
+    collections an array that is computed on demand.
 
     Examples
     --------

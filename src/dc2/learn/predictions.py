@@ -18,7 +18,7 @@ from dc2.io.columns import Columns, KnowsItsColumns
 from dc2.io.containers import in_container
 from dc2.io.source import Source
 from dc2.learn.metadata_routing import routed, whole
-from dc2.learn.targets import Lesson, has_transform
+from dc2.learn.targets import TrainingSet, has_transform
 
 
 def _estimator_has(method: str) -> Callable[[Any], bool]:
@@ -50,7 +50,7 @@ class LearnedRecord:
     Attributes
     ----------
     columns : Columns
-    lesson : Lesson
+    training : TrainingSet
         The signatures, their targets and the compressors that made them.
     estimator : estimator
         Fitted on the signatures.
@@ -64,7 +64,7 @@ class LearnedRecord:
     """
 
     columns: Columns
-    lesson: Lesson
+    training: TrainingSet
     estimator: Any
     weights_used: bool
     embedding: NDArray[Any] | None = None
@@ -93,7 +93,7 @@ class Predictions(KnowsItsColumns):
 
     @available_if(_fit_predicts)
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Fit, and return the answers for the same rows."""
+        """Fit, and return the results for the same rows."""
         self.fit(X, y, **params)  # type: ignore[attr-defined]
         if is_clusterer(self.estimator) and self._record.labels is not None:
             return self._record.labels
@@ -166,20 +166,20 @@ class Predictions(KnowsItsColumns):
         return names
 
     def _through_signatures(self, X: Any, of_signature: NDArray[Any]) -> Any:
-        return self._record.lesson.compressors[0].look_up(self._source(X), of_signature)
+        return self._record.training.compressors[0].look_up(self._source(X), of_signature)
 
     def _by_estimator(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         check_is_fitted(self)
-        answer = self._method(method)
+        function = self._method(method)
         if params:
-            return answer(whole(self._in_memory(X)), **routed(self, method, params))
+            return function(whole(self._in_memory(X)), **routed(self, method, params))
         source = self._source(X)
-        points, compressor = self._record.lesson.signatures.points, self._record.lesson.compressors[0]
+        points, compressor = self._record.training.signatures.points, self._record.training.compressors[0]
         # One thread: an estimator may have its own, and need not be safe in several.
         return mapped_rows(
             source,
-            lambda block: answer(block.X),
-            lambda: answer(points[:1].astype(source.dtype, copy=False)),
+            lambda block: function(block.X),
+            lambda: function(points[:1].astype(source.dtype, copy=False)),
             RunOptions(1, compressor.block_bytes, compressor.verbose),
             len(points),
         )
@@ -197,7 +197,7 @@ class Predictions(KnowsItsColumns):
     def _method(self, name: str) -> Callable[..., Any]:
         """Return a method of the estimator that takes rows as they are, though it saw signatures scaled."""
         method: Callable[..., Any] = getattr(self._record.estimator, name)
-        scaling = self._record.lesson.compressors[0].router_.scaling
+        scaling = self._record.training.compressors[0].router_.scaling
         if scaling is None:
             return method
         return lambda X, *args, **params: method(scaling.apply(X), *args, **params)

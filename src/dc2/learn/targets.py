@@ -43,11 +43,11 @@ BY_LOSS = frozenset(
 )  # fmt: skip
 
 PREDICTIONS = ("predict", "decision_function", "score_samples")
-"""The methods that answer for rows, of estimators that are neither clusterers nor transformers."""
+"""Methods that give results for rows, of estimators that are neither clusterers nor transformers."""
 
 
 class Kind(StrEnum):
-    """Kinds of estimators, by what their signatures must carry and how rows get their answer."""
+    """Kinds of estimators, by the targets that signatures need and by how rows get results."""
 
     CLUSTERER = "clusterer"
     CLASSIFIER = "classifier"
@@ -71,14 +71,14 @@ def kind_of(estimator: Any) -> Kind:
     if is_clusterer(estimator):
         return Kind.CLUSTERER
     if is_classifier(estimator):
-        _check_answers(estimator, name)
+        _check_predicts(estimator, name)
         return Kind.SEMI_SUPERVISED if _is_semi_supervised(estimator) else Kind.CLASSIFIER
     if is_regressor(estimator):
-        _check_answers(estimator, name)
+        _check_predicts(estimator, name)
         return Kind.REGRESSOR
     if has_transform(estimator):
         return Kind.TRANSFORMER
-    _check_answers(estimator, name)
+    _check_predicts(estimator, name)
     return Kind.DETECTOR
 
 
@@ -116,7 +116,7 @@ def _check_estimator(estimator: Any) -> None:
         )
 
 
-def _check_answers(estimator: Any, name: str) -> None:
+def _check_predicts(estimator: Any, name: str) -> None:
     if not any(hasattr(estimator, method) for method in PREDICTIONS):
         raise ParameterError(
             f"estimator={name}: it has none of {', '.join(PREDICTIONS)} or transform for new rows. "
@@ -138,7 +138,7 @@ UNLABELLED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """What an estimator learns from: signatures, their targets, and the compressors that made them."""
 
     signatures: Signatures
@@ -146,7 +146,7 @@ class Lesson:
     compressors: list[Compressor]
 
 
-def teach(
+def training_set(
     kind: Kind,
     estimator: Any,
     compressor: Compressor,
@@ -154,7 +154,7 @@ def teach(
     y: Any,
     min_per_class: int,
     weighted: bool = True,
-) -> Lesson:
+) -> TrainingSet:
     """Compress rows; give every signature a target of the kind that the estimator needs.
 
     `weighted` says whether the estimator is given the weights of signatures.
@@ -165,7 +165,7 @@ def teach(
     )
     if not supervised:
         fitted = compressor.fit(source)
-        return Lesson(fitted.signatures_, None, [fitted])
+        return TrainingSet(fitted.signatures_, None, [fitted])
     if y is None:
         raise InputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None.",
@@ -175,7 +175,9 @@ def teach(
     if kind is Kind.REGRESSOR or (
         kind is Kind.TRANSFORMER and type_of_target(y, input_name="y").startswith("continuous")
     ):
-        targets = _numbers(y, tags.target_tags.multi_output)
+        targets = numeric_targets(y)
+        if targets.ndim != 2 or not tags.target_tags.multi_output:
+            targets = np.asarray(column_or_1d(targets, warn=True))
         check_length(len(targets), source.n_rows)
         if kind is Kind.REGRESSOR and not means_suffice(estimator):
             return _member_targets(compressor, source, targets, weighted)
@@ -189,7 +191,7 @@ def teach(
     return _within_classes(compressor, source, labels, min_per_class, kind is Kind.SEMI_SUPERVISED)
 
 
-def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Lesson:
+def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> TrainingSet:
     """Compress all rows; a signature's target is the mean of its rows."""
     compressor.fit(source)
     ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
@@ -198,16 +200,16 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Le
     n_signatures = len(compressor.signatures_)
     rows = np.bincount(ids, weights, n_signatures).astype(np.float64)
     # A signature that lost all its rows to nearer ones has no target.
-    taught = rows > 0
+    has_rows = rows > 0
     columns = y.reshape(len(y), -1).T
     totals = [np.bincount(ids, column if weights is None else column * weights, n_signatures) for column in columns]
-    means = np.stack(totals, axis=1)[taught] / rows[taught, None]
-    points, spread = compressor.signatures_.points[taught], compressor.signatures_.spread[taught]
+    means = np.stack(totals, axis=1)[has_rows] / rows[has_rows, None]
+    points, spread = compressor.signatures_.points[has_rows], compressor.signatures_.spread[has_rows]
     target = means.reshape(-1, *y.shape[1:]).astype(y.dtype if y.dtype.kind == "f" else np.float64)
-    return Lesson(Signatures(points, rows[taught], spread), target, [compressor])
+    return TrainingSet(Signatures(points, rows[has_rows], spread), target, [compressor])
 
 
-def _member_targets(compressor: Compressor, source: Source, y: NDArray[Any], weighted: bool) -> Lesson:
+def _member_targets(compressor: Compressor, source: Source, y: NDArray[Any], weighted: bool) -> TrainingSet:
     """Compress all rows, and draw rows with their own targets from the signatures: these keep the spread of targets."""
     compressor.fit(source)
     ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
@@ -218,7 +220,7 @@ def _member_targets(compressor: Compressor, source: Source, y: NDArray[Any], wei
     rows, scaling = rows_at(source, indices), compressor.router_.scaling
     points = rows if scaling is None else scaling.apply(rows)
     spread = compressor.signatures_.spread[ids[indices]]
-    return Lesson(Signatures(points, represented, spread), y[indices], [compressor])
+    return TrainingSet(Signatures(points, represented, spread), y[indices], [compressor])
 
 
 def _takes_several_labels(tags: Any) -> bool:
@@ -227,7 +229,7 @@ def _takes_several_labels(tags: Any) -> bool:
 
 def _within_classes(
     compressor: Compressor, source: Source, y: NDArray[Any], min_per_class: int, semi_supervised: bool
-) -> Lesson:
+) -> TrainingSet:
     """Compress each class separately, so that every signature belongs to one class."""
     if compressor.scale is not None:
         raise ParameterError(
@@ -253,7 +255,7 @@ def _within_classes(
         compressors.append(own.fit(SelectedRows(source, codes == number)))
     sizes = [len(own.signatures_) for own in compressors]
     signatures = Signatures.merge(*(own.signatures_ for own in compressors))
-    return Lesson(signatures, np.repeat(classes, sizes), compressors)
+    return TrainingSet(signatures, np.repeat(classes, sizes), compressors)
 
 
 def _present_classes(
@@ -312,12 +314,14 @@ def class_quotas(total: int, rows: NDArray[np.float64], at_least: int) -> list[i
     return [int(quota) for quota in quotas]
 
 
-def _numbers(y: Any, multi_output: bool) -> NDArray[Any]:
-    """Return numeric targets, of one column or, where the estimator takes it, several."""
-    y = check_array(y, ensure_2d=False, dtype="numeric", allow_nd=False, input_name="y")
-    if multi_output and y.ndim == 2:
-        return np.asarray(y)
-    return np.asarray(column_or_1d(y, warn=True))
+def numeric_targets(y: Any) -> NDArray[Any]:
+    """Return finite numbers, in one column or several."""
+    y = np.asarray(y)
+    try:
+        return np.asarray(check_array(y, ensure_2d=False, dtype="numeric", allow_nd=False, input_name="y"))
+    except ValueError as error:
+        hint = " For classes take a classifier." if y.dtype.kind in "OSTU" else ""
+        raise InputError(f"y: {error}{hint}", parameter="y") from error
 
 
 def class_labels(y: Any, model: str) -> NDArray[Any]:

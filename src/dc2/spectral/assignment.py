@@ -28,7 +28,7 @@ def assign_kmeans(
     weights: FloatArray,
     rng: np.random.Generator,
     *,
-    tie: float = 1e-9,
+    tolerance: float = 1e-9,
 ) -> Labels:
     """Return the cluster of each row: the best of several runs of weighted K-means.
 
@@ -41,10 +41,10 @@ def assign_kmeans(
     n_clusters : int
         How many clusters. Where fewer distinct rows exist, fewer are found.
     weights : ndarray of shape (n,)
-        How many points each row stands for.
+        How many points each row represents.
     rng : numpy.random.Generator
         Where the starting centres are drawn from.
-    tie : float, default=1e-9
+    tolerance : float, default=1e-9
         Squared distances that differ by less are equal.
 
     Returns
@@ -54,38 +54,38 @@ def assign_kmeans(
     """
     best_labels, best_cost = np.zeros(len(rows), dtype=np.intp), np.inf
     for _ in range(_RESTARTS):
-        centres = _spread_centres(rows, n_clusters, weights, rng, tie)
-        labels, cost = _lloyd(rows, weights, centres, tie)
-        if cost < best_cost - tie * weights.sum():
+        centres = _spread_centres(rows, n_clusters, weights, rng, tolerance)
+        labels, cost = _lloyd(rows, weights, centres, tolerance)
+        if cost < best_cost - tolerance * weights.sum():
             best_labels, best_cost = labels, cost
     return best_labels
 
 
 def _spread_centres(
-    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, tie: float
+    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, tolerance: float
 ) -> FloatArray:
     """Draw starting centres by k-means++, at each step the best of a few candidates."""
     n_candidates = 2 + int(np.log(n_clusters))
     chosen = [int(_draw(weights, rng.random(1))[0])]
     distances = _squared_distances(rows, rows[chosen])[:, 0]
     while len(chosen) < n_clusters:
-        mass = np.where(distances > tie, weights * distances, 0.0)
+        mass = np.where(distances > tolerance, weights * distances, 0.0)
         if not mass.any():
             break  # every row coincides with a centre
         candidates = _draw(mass, rng.random(n_candidates))
         shrunk = np.minimum(distances[:, np.newaxis], _squared_distances(rows, rows[candidates]))
-        best = int(_first_smallest((weights @ shrunk)[np.newaxis], tie * weights.sum())[0])
+        best = int(_first_smallest((weights @ shrunk)[np.newaxis], tolerance * weights.sum())[0])
         chosen.append(int(candidates[best]))
         distances = shrunk[:, best]
     return rows[chosen]
 
 
-def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray, tie: float) -> tuple[Labels, float]:
+def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray, tolerance: float) -> tuple[Labels, float]:
     """Move centres to the means of their rows until no row changes its centre; return labels and cost."""
     labels = np.full(len(rows), -1, dtype=np.intp)
     for _ in range(_MAX_ITERATIONS):
         distances = _squared_distances(rows, centres)
-        nearest = _first_smallest(distances, tie)
+        nearest = _first_smallest(distances, tolerance)
         if np.array_equal(nearest, labels):
             break
         labels = nearest
@@ -111,9 +111,9 @@ def _squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
     return distances
 
 
-def _first_smallest(values: FloatArray, tie: float) -> Labels:
-    """Return, per row, the first index whose value is the smallest within the tie."""
-    first: Labels = (values <= values.min(axis=1, keepdims=True) + tie).argmax(axis=1)
+def _first_smallest(values: FloatArray, tolerance: float) -> Labels:
+    """Return, per row, the first index whose value is the smallest within the tolerance."""
+    first: Labels = (values <= values.min(axis=1, keepdims=True) + tolerance).argmax(axis=1)
     return first
 
 
@@ -133,7 +133,7 @@ def assign_ncut(similarity: FloatArray, n_clusters: int, weights: FloatArray, rn
     n_clusters : int
         How many clusters. Fewer are found if a single point is all that is left to be cut.
     weights : ndarray of shape (n,)
-        How many points each row stands for.
+        How many points each row represents.
     rng : numpy.random.Generator
         Used only where the second eigenvector is not determined.
 
@@ -192,6 +192,6 @@ def _undetermined_side(
     parts = components(similarity)
     if not parts.any():
         rows, gap = whole_eigenspace(affinity, 2)
-        parts = assign_kmeans(unit_rows(rows), 2, weights, rng, tie=rounding(gap))
+        parts = assign_kmeans(unit_rows(rows), 2, weights, rng, tolerance=rounding(gap))
     side: Side = parts == np.bincount(parts, weights).argmin()
     return side

@@ -44,7 +44,7 @@ class SpectralResult:
         The cluster of each point, 0 to k - 1, numbered as they first appear.
     eigenvalues : ndarray of shape (m,), float64
         The largest eigenvalues of the normalized affinity in descending order: 20, or k + 1 if that is more,
-        as far as there are so many distinct points. A wide gap after the k-th speaks for k clusters.
+        as far as there are so many distinct points. A wide gap after the k-th suggests k clusters.
     embedding : ndarray of shape (n, k), float64
         The first k eigenvectors with rows at unit length.
     degenerate : bool
@@ -80,7 +80,7 @@ def spectral_clustering(
         How eigenvectors become clusters: K-means on the rows of k eigenvectors, or repeated cuts in two by
         the sign of the second.
     weights : array-like of shape (n,), default=None
-        How many points each row stands for. A weight of 3 is the same as the point given three times.
+        How many points each row represents. A weight of 3 is the same as the point given three times.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
         Decides where K-means starts.
 
@@ -92,7 +92,7 @@ def spectral_clustering(
 
     Notes
     -----
-    Labels do not change when every similarity is shaken by 1e-15: no decision hangs on a tie or on
+    Labels do not change when every similarity is shaken by 1e-15: no decision depends on equal values or on
     eigenvectors that rounding chose. Time is O(n^3), memory a few times n^2; BLAS runs on one thread.
 
     References
@@ -144,8 +144,8 @@ def _cluster_distinct(
         labels = assign_ncut(similarity, k, weights, rng)
     elif degenerate:
         rows, gap = whole_eigenspace(affinity, k)
-        labels = assign_kmeans(unit_rows(rows), k, weights, rng, tie=rounding(gap))
+        labels = assign_kmeans(unit_rows(rows), k, weights, rng, tolerance=rounding(gap))
     else:
-        labels = assign_kmeans(embedding, k, weights, rng, tie=rounding(gap))
+        labels = assign_kmeans(embedding, k, weights, rng, tolerance=rounding(gap))
     labels = split_to_k(labels, similarity, weights, k)
     return SpectralResult(numbered_by_appearance(labels).astype(np.int32), eigenvalues, embedding, degenerate)

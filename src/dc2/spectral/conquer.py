@@ -1,4 +1,4 @@
-"""Conquering a dense similarity by its eigenvectors, with a bandwidth and a number of clusters chosen if asked."""
+"""Conquering a dense similarity by its eigenvectors, with a bandwidth and a number of clusters chosen on request."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dc2.random import tree_seed
 from dc2.spectral.clustering import Assign, SpectralResult, spectral_clustering
 from dc2.spectral.eigenvectors import NEGLIGIBLE, normalized_affinity
 
-FEWEST_SIGNATURES = 3  # of a cluster that was not asked for
+FEWEST_SIGNATURES = 3  # of a cluster that was not requested
 CHOICES_TRIED = 5
 
 
 def first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
     """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
 
-    A signature of a few rows between clusters stands apart just as a cluster does. A number that was asked for is the
+    A signature of a few rows between clusters stands apart just as a cluster does. A number that was requested is the
     only choice.
     """
     first = next(tried)
@@ -52,7 +52,7 @@ def check_enough_signatures(n_signatures: Any, requested: RequestedClusters) -> 
 
 
 def check_has_rows(similarity: SimilarityRecipe, one_tree: bool) -> None:
-    """Raise if a similarity needs the nearest signatures of rows, but rows are dealt to several trees."""
+    """Raise if a similarity needs the nearest signatures of rows, but rows are assigned at random to several trees."""
     if similarity.uses_rows and not one_tree:
         raise ParameterError(
             "similarity='graph' needs one tree over all rows, but divide='sampling' makes one per partition. Use "
@@ -172,7 +172,7 @@ class Chooser:
     weights : ndarray of shape (n_nodes,)
         As the clustering will use them; the bandwidth is chosen with them.
     node_weights : ndarray of shape (n_nodes,)
-        How many rows each node stands for. The number of clusters is chosen with these, so that isolated
+        How many rows each node represents. The number of clusters is chosen with these, so that isolated
         signatures in the background have little influence.
     n_jobs : int or None
     """
@@ -234,7 +234,7 @@ class SpectralConqueror:
     assign : {"kmeans", "ncut"}
         How eigenvectors become clusters.
     weighted : bool
-        Whether it regards how many rows a node stands for.
+        Whether it regards how many rows a node represents.
     """
 
     assign: Assign = "kmeans"

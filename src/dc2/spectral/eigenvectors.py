@@ -27,7 +27,7 @@ def normalized_affinity(similarity: FloatArray, weights: FloatArray) -> FloatArr
     similarity : ndarray of shape (n, n)
         Symmetric and not negative; no row is all zeros.
     weights : ndarray of shape (n,)
-        How many points each row stands for.
+        How many points each row represents.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def distinct_points(similarity: FloatArray, weights: FloatArray) -> DistinctPoin
     """Merge points whose rows of the similarity agree to rounding; np.unique would find exactly equal rows only.
 
     Rows are sorted by a sum over each with fixed random factors, which brings equal ones together; neighbours
-    whose sums agree are then compared entry by entry. So it costs little beside the eigenproblem.
+    whose sums agree are then compared entry by entry. So it costs little compared with the eigenproblem.
     """
     n = len(similarity)
     same = NEGLIGIBLE * similarity.max()
@@ -150,7 +150,7 @@ def numbered_by_appearance(labels: Labels) -> Labels:
 def components(similarity: FloatArray) -> Labels:
     """Return the connected component of each point once negligible similarities are dropped.
 
-    A similarity is negligible beside the largest ones of its two ends, so neither the scale of the kernel nor
+    A similarity is negligible compared with the largest ones of its two ends, so neither the scale of the kernel nor
     repeated points matter.
     """
     strength = np.sqrt(similarity.max(axis=1))
@@ -259,7 +259,7 @@ def _solve_subset(affinity: FloatArray, k: int) -> tuple[FloatArray, FloatArray]
 
 
 def _signs(eigenvectors: FloatArray) -> FloatArray:
-    """Return, per column, the sign of its entry of largest magnitude (of the first, where several nearly tie)."""
+    """Return, per column, the sign of its entry of largest magnitude (of the first, where several are nearly equal)."""
     magnitude = np.abs(eigenvectors)
     peak = (magnitude >= magnitude.max(axis=0) * (1 - 1e-3)).argmax(axis=0)
     return np.where(np.take_along_axis(eigenvectors, peak[np.newaxis], axis=0)[0] < 0, -1.0, 1.0)
@@ -273,7 +273,7 @@ def eigengap(eigenvalues: FloatArray, k: int) -> float:
 def rounding(gap: float) -> float:
     """Return how far rounding may move unit rows of eigenvectors that an eigengap sets apart from the others.
 
-    It grows as the gap shrinks; it is bounded so that a tie is neither the last bit nor structure.
+    It grows as the gap shrinks; it is bounded so that equal values are neither the last bit nor structure.
     """
     return float(np.clip(1e-13 / gap, 1e-9, 1e-3))
 

@@ -70,7 +70,7 @@ class GaussianSimilarity:
     Attributes
     ----------
     points : ndarray of shape (n_nodes, n_features), float32
-        The matrix is computed from them whenever it is asked for.
+        The matrix is computed from them on demand.
     bandwidth : float
         The sigma in use.
     """
