@@ -400,7 +400,7 @@ class ArrowSource:
         if not path.endswith(".parquet"):
             raise ParameterError(f"path={path!r}: workers write a folder of Parquet files. Let its name end in .parquet.")
         labelled = self.lazy(function, np.empty(0, np.int32), source, column)
-        kept = [*(names or self.frame.schema.names), column]
+        kept = [*(names or self._extra or self.frame.schema.names), column]
         return self._asked("populate", lambda: self.frame.write(labelled, kept, path, overwrite))
 
     def __getstate__(self) -> dict[str, Any]:

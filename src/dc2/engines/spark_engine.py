@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from dc2.engines.arrow_adapter import RECORDS, ArrowSource, Batches, Task
@@ -79,6 +82,18 @@ def _numbered(task: Task) -> Any:
         return task(0 if context is None else context.partitionId(), batches)
 
     return run
+
+
+def spark_files(paths: Sequence[str], master: str | None) -> Any:
+    """Return Parquet files as a DataFrame, in the session at a master, which is started if there is none."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need its packages
+    builder = SparkSession.builder.appName("dc2").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    try:
+        return builder.getOrCreate().read.parquet(*paths)
+    except Exception as error:
+        raise SourceError(f"Spark at {master!r} cannot read {paths[0]!r}: {str(error).splitlines()[0][:300]}.") from error
 
 
 def spark_source(data: Any, **options: Any) -> ArrowSource:
