@@ -31,7 +31,9 @@ def write(folder: Path, rows: int) -> None:
         n = min(PART_ROWS, rows - start)
         X = (centres[rng.integers(0, K, n)] + rng.normal(size=(n, WIDTH))).astype(np.float32)
         names = [f"x{column}" for column in range(WIDTH)]
-        pq.write_table(pa.table(dict(zip(names, X.T, strict=True))), folder / f"part{number:03}.parquet", row_group_size=250_000)
+        pq.write_table(
+            pa.table(dict(zip(names, X.T, strict=True))), folder / f"part{number:03}.parquet", row_group_size=250_000
+        )
 
 
 def run(contender: str, folder: str) -> dict[str, object]:
@@ -55,7 +57,9 @@ def run(contender: str, folder: str) -> dict[str, object]:
 
         from dc2.engines.ray_engine import ray_files
 
-        ray.init(num_cpus=2, include_dashboard=False, object_store_memory=2**31, logging_level="ERROR", log_to_driver=False)
+        ray.init(
+            num_cpus=2, include_dashboard=False, object_store_memory=2**31, logging_level="ERROR", log_to_driver=False
+        )
         rows = ray_files(paths, None)
     else:
         from dc2.engines.spark_engine import spark_files
@@ -126,7 +130,9 @@ def main() -> None:
         for contender in CONTENDERS:
             row = watched(contender, folder)
             numbers = [row.get(name, "-") for name in ("clusters", "seconds", "processor", "driver", "java", "workers")]
-            cells = " | ".join(f"{number:,.0f}" if isinstance(number, int | float) else str(number) for number in numbers)
+            cells = " | ".join(
+                f"{number:,.0f}" if isinstance(number, int | float) else str(number) for number in numbers
+            )
             print(f"| {contender} | {cells} |", flush=True)
 
 

@@ -23,7 +23,9 @@ N_ROWS = 3_000
 def table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5, 3))[rng.integers(0, 5, N_ROWS)] * 8 + rng.normal(size=(N_ROWS, 3))
-    return pd.DataFrame(X, columns=FEATURES).assign(key=np.arange(N_ROWS), weight=rng.integers(1, 3, N_ROWS).astype(float))
+    return pd.DataFrame(X, columns=FEATURES).assign(
+        key=np.arange(N_ROWS), weight=rng.integers(1, 3, N_ROWS).astype(float)
+    )
 
 
 def clusterer() -> DC2Clustering:
@@ -180,7 +182,9 @@ def test_command_lets_workers_read_and_write(parquet: str, tmp_path: Path, engin
 
     out = tmp_path / "labels.parquet"
     with pytest.raises(SystemExit) as stopped:
-        main(["cluster", f"{parquet}/*.parquet", *engine, "--columns", "a,b,c", "--id", "key", "-o", str(out), "--json"])
+        main(
+            ["cluster", f"{parquet}/*.parquet", *engine, "--columns", "a,b,c", "--id", "key", "-o", str(out), "--json"]
+        )
     assert not stopped.value.code
     said = json.loads(capsys.readouterr().out)
     labels = pd.read_parquet(out)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def cut(table: pa.Table, seed: int, n_parts: int = 5, **how: Any) -> Partitions:
     table = table.take(rng.permutation(len(table)))
     cuts = np.sort(rng.integers(0, len(table), n_parts - 2))
     bounds = [0, *cuts.tolist(), len(table), len(table)]
-    return Partitions([table[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)], **how)
+    return Partitions([table[start:stop] for start, stop in pairwise(bounds)], **how)
 
 
 def labels_by_key(model: Any, table: pa.Table, **options: Any) -> list[int]:
@@ -109,7 +110,9 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize(("n_rows", "repeated", "n_signatures"), [(300, False, "auto"), (6_000, True, 80)])
-def test_labels_are_those_of_the_same_rows_in_memory_for_any_partitions(n_rows, repeated, n_signatures, options) -> None:
+def test_labels_are_those_of_the_same_rows_in_memory_for_any_partitions(
+    n_rows, repeated, n_signatures, options
+) -> None:
     table = table_of(n_rows, repeated=repeated)
     compressor = Compressor() if n_signatures == "auto" else Compressor(sample_size=900)
     model = DC2Clustering(random_state=0, noise=0.05, n_signatures=n_signatures, compressor=compressor)
@@ -152,7 +155,9 @@ def test_equal_rows_are_sampled_as_one_row_with_their_weights_added() -> None:
 
 def test_signatures_do_not_depend_on_the_tasks_that_ran_twice() -> None:
     table = table_of(900)
-    once, twice = (Compressor(50, random_state=0).fit(ArrowSource(cut(table, 1, repeats=n), columns=FEATURES)) for n in (1, 2))
+    once, twice = (
+        Compressor(50, random_state=0).fit(ArrowSource(cut(table, 1, repeats=n), columns=FEATURES)) for n in (1, 2)
+    )
     assert np.array_equal(once.signatures_.points, twice.signatures_.points)
     assert once.signatures_.weights.sum() == 900
 
@@ -220,7 +225,7 @@ def test_a_broken_system_gives_one_error_that_names_it() -> None:
         def records(self, *args: Any) -> Any:
             raise RuntimeError("ExecutorLostError: exit code 137")
 
-    with pytest.raises(SourceError, match="the stand-in .*137"):
+    with pytest.raises(SourceError, match=r"the stand-in .*137"):
         DC2Clustering(random_state=0).fit(ArrowSource(Broken(cut(table_of(500), 0).parts), columns=FEATURES))
 
 
@@ -235,11 +240,11 @@ def test_bad_input_is_refused_at_once() -> None:
         ArrowSource(Partitions([table]), id="nobody")
     with pytest.raises(InputError, match="0 sample"):
         DC2Clustering().fit(ArrowSource(Partitions([table[:0]]), columns=FEATURES))
+    source = ArrowSource(Partitions([table.append_column("label", table["key"])]), columns=FEATURES)
     with pytest.raises(InputError, match="label"):
-        source = ArrowSource(Partitions([table.append_column("label", table["key"])]), columns=FEATURES)
         source.lazy(len, np.empty(0, np.int32), source)
+    source = ArrowSource(Partitions([table]), columns=FEATURES)
     with pytest.raises(ParameterError, match=r"\.parquet"):
-        source = ArrowSource(Partitions([table]), columns=FEATURES)
         source.write(len, source, "labels.csv", (), "label", True)
 
 
@@ -251,7 +256,9 @@ def test_missing_values_are_named_with_their_partition() -> None:
 
 def test_lists_of_numbers_are_columns() -> None:
     table = table_of(500)
-    vectors = pa.table({"vec": pa.array(np.stack([table[name] for name in FEATURES], axis=1).tolist()), "key": table["key"]})
+    vectors = pa.table(
+        {"vec": pa.array(np.stack([table[name] for name in FEATURES], axis=1).tolist()), "key": table["key"]}
+    )
     labels = DC2Clustering(3, random_state=0).fit(ArrowSource(cut(vectors, 0), columns=["vec"])).n_clusters_
     assert labels == 3
 

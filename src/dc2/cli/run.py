@@ -194,7 +194,9 @@ def run_cluster(wanted: ClusterOptions) -> None:
         option, other = "--raw" if wanted.raw else "--metric haversine", "--as" if wanted.taken_as else "--prepare"
         raise typer.BadParameter(f"{option}: prepares no column, but {other} prepares some. Give one of them.")
     with with_standard_input(wanted.data) as data:
-        rows = Rows(data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted), wanted.master or wanted.scheduler)
+        rows = Rows(
+            data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted), wanted.master or wanted.scheduler
+        )
         files = check_outputs(
             {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
             force=wanted.force,

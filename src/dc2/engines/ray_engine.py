@@ -32,12 +32,15 @@ class RayFrame:
         self.schema = _plain(schema.empty_table()).schema
 
     def count(self) -> int:
+        """Return the number of rows."""
         return int(self._data.count())
 
     def first(self, names: Sequence[str]) -> pa.Table:
+        """Return these columns of the first row."""
         return _plain(self._chosen(names).take_batch(1, batch_format="pyarrow"))
 
     def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+        """Return the records of a task, merged in a few groups."""
         records = self._chosen(names).map_batches(_numbered(task), batch_size=None, batch_format="pyarrow")
         if merge is not None:
             groups = records.repartition(GROUPS)
@@ -46,6 +49,8 @@ class RayFrame:
             yield from table.to_batches()
 
     def answered(self, task: Task, schema: pa.Schema) -> Any:
+        """Return what a task makes of the rows, lazily."""
+
         def run(table: pa.Table) -> Iterator[pa.Table]:
             for batch in task(0, _plain(table).to_batches()):
                 yield pa.Table.from_batches([batch])
@@ -53,6 +58,7 @@ class RayFrame:
         return self._data.map_batches(run, batch_size=None, batch_format="pyarrow")
 
     def write(self, frame: Any, names: Sequence[str], path: str, overwrite: bool) -> int:
+        """Write Parquet, and return the number of rows."""
         mode = SaveMode.OVERWRITE if overwrite else SaveMode.ERROR
         frame.select_columns(list(names)).write_parquet(path, mode=mode)
         return int(read_parquet(path).count())
