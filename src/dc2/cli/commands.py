@@ -121,6 +121,7 @@ class ClusterOptions:
     jobs: options.Jobs = None
     engine: options.EngineOption = options.EngineName.threads
     scheduler: options.Scheduler = None
+    master: options.Master = None
     seed: options.Seed = 0
     force: options.Force = False
     json: options.Json = False

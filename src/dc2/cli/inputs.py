@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +20,7 @@ from dc2.cli.summary import format_size
 from dc2.cluster.base import SignatureClusterer
 from dc2.io.csv_files import CsvOptions
 from dc2.io.paths import find_files
-from dc2.io.resolve import TableSource, as_source, as_table
+from dc2.io.resolve import UNORDERED, TableSource, as_source, as_table
 from dc2.io.source import Source
 
 MOST_BYTES = 64 * 2**30
@@ -147,6 +148,8 @@ class Rows:
         Who reads the files.
     csv : CsvOptions or None
         How text files are read.
+    address : str or None
+        Where Spark or Ray is.
     """
 
     def __init__(
@@ -155,8 +158,10 @@ class Rows:
         choice: ColumnChoice,
         engine: EngineName = EngineName.threads,
         csv: CsvOptions | None = None,
+        address: str | None = None,
     ) -> None:
-        self._data = files = find_files(data, csv)
+        files = find_files(data, csv)
+        self._data: Any = files
         self._unnamed = all(not file.format.named_columns for file in files)
         self._columns = [self._name(name) for name in choice.columns]
         self._drop = [self._name(name) for name in choice.drop]
@@ -165,6 +170,8 @@ class Rows:
         self._open = _opener(engine)
         self.ids = list(choice.ids)
         self.paths = [file.path for file in files]
+        if engine in UNORDERED:
+            self._data = frame_of(engine, self.paths, address)
 
     def to_fit(self) -> Source:
         """Return the features and weights; ids are not read."""
@@ -232,10 +239,24 @@ def _opener(engine: EngineName) -> Callable[..., Source]:
     return dask_files
 
 
-def check_engine(engine: EngineName, scheduler: str | None) -> None:
-    """Raise if a scheduler is named for an engine that has none."""
-    if scheduler is not None and engine is not EngineName.dask:
-        raise typer.BadParameter("--scheduler names a Dask cluster: give --engine dask too.")
+def check_engine(engine: EngineName, scheduler: str | None, master: str | None = None) -> None:
+    """Raise if a scheduler or master is named for an engine that has none."""
+    if scheduler is not None and engine not in (EngineName.dask, EngineName.ray):
+        raise typer.BadParameter("--scheduler names a cluster of Dask or Ray: give --engine dask or ray too.")
+    if master is not None and engine is not EngineName.spark:
+        raise typer.BadParameter("--master names a Spark cluster: give --engine spark too.")
+
+
+def frame_of(engine: EngineName, paths: Sequence[str], address: str | None) -> Any:
+    """Return files as a DataFrame of Spark or a Dataset of Ray, which their workers read."""
+    others = [path for path in paths if not path.endswith(".parquet")]
+    if others:
+        raise typer.BadParameter(f"--engine {engine} reads Parquet, but {others[0]!r} is none. Use --engine dask.")
+    try:
+        read = getattr(import_module(f"dc2.engines.{engine}_engine"), f"{engine}_files")
+    except ImportError as error:
+        raise ImportError(f'--engine {engine} needs what is not installed: pip install "dc2[{engine}]"') from error
+    return read(paths, address)
 
 
 @contextmanager

@@ -51,6 +51,8 @@ class EngineName(StrEnum):
 
     threads = "threads"
     dask = "dask"
+    spark = "spark"
+    ray = "ray"
 
 
 Data = Annotated[
@@ -172,7 +174,8 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="threads of this machine, or dask: the workers of a cluster read the files. Labels do not depend on it.",
+        help="threads of this machine, or dask, spark or ray: the workers of a cluster read the files. spark and ray "
+        "read Parquet, and identify rows by their values.",
     ),
 ]
 Scheduler = Annotated[
@@ -180,7 +183,16 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="With --engine dask: the address of the cluster, such as tcp://host:8786. Default: start one here.",
+        help="With --engine dask or ray: the address of the cluster, such as tcp://host:8786. Default: start one here.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="MASTER",
+        help="With --engine spark: the master, such as spark://host:7077 or local[2], or sc://host for Spark Connect. "
+        "Default: that of spark-defaults.conf, or all cores of this machine.",
     ),
 ]
 Seed = Annotated[

@@ -67,6 +67,11 @@ def _describe(names: Sequence[str]) -> str:
     )
 
 
+def is_here(source: Source) -> bool:
+    """Return whether this machine reads the rows, and not the workers of Spark or Ray."""
+    return getattr(source, "remote", None) is None
+
+
 def check_outputs(outputs: Mapping[str, Path | None], *, force: bool, inputs: Sequence[str] = ()) -> dict[str, Path]:
     """Return the files that are wanted, by what they are, if each can be written; else raise.
 
@@ -106,7 +111,7 @@ def check_labels(path: Path | None, rows: Rows, source: Source, label_column: st
             f"The --id columns have a column {label_column!r} already; name the labels with --label-column."
         )
     check_room(path, source.n_rows)
-    if rows.ids:
+    if rows.ids and is_here(source):
         check_columns(path, rows.first_ids(source))
 
 
@@ -130,6 +135,9 @@ def write_and_count(
     top: int | None = None,
 ) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
+    if not is_here(source):
+        model.predict_to(source, path, column=column, overwrite=overwrite)
+        return cluster_weights(model)
     counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
 
     def count(labels: NDArray[np.int32]) -> None:
@@ -190,13 +198,15 @@ KERNEL_SIGNATURES = 1000  # a dense kernel of many more takes too long
 def run_cluster(wanted: ClusterOptions) -> None:
     """Cluster, write what is wanted and say what was done."""
     began = time.perf_counter()
-    check_engine(wanted.engine, wanted.scheduler)
+    check_engine(wanted.engine, wanted.scheduler, wanted.master)
     raw = wanted.raw or wanted.metric is Metric.haversine
     if raw and (wanted.taken_as or wanted.prepare):
         option, other = "--raw" if wanted.raw else "--metric haversine", "--as" if wanted.taken_as else "--prepare"
         raise typer.BadParameter(f"{option}: prepares no column, but {other} prepares some. Give one of them.")
     with with_standard_input(wanted.data) as data:
-        rows = Rows(data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted))
+        rows = Rows(
+            data, ColumnChoice.of(wanted), wanted.engine, csv_options(wanted), wanted.master or wanted.scheduler
+        )
         files = check_outputs(
             {"labels": wanted.output, "model": wanted.model, "report": wanted.report},
             force=wanted.force,
@@ -322,7 +332,7 @@ def write_report(clusterer: DC2Clustering, page: Path, data: list[str], *, overw
 
 def hint_for(clusterer: DC2Clustering, source: Source) -> str:
     """Return a hint on columns of a table that was not prepared but may need it."""
-    if not isinstance(source, TableSource) or hasattr(clusterer, "preparer_"):
+    if not isinstance(source, TableSource) or hasattr(clusterer, "preparer_") or not is_here(source):
         return ""
     return hint_on_codes(source.as_numbers())
 

@@ -193,7 +193,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
             Number of rows written.
         """
         check_is_fitted(self)
-        if library_with_engine(X) in UNORDERED:
+        if library_with_engine(X) in UNORDERED or getattr(X, "remote", None) is not None:
             names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
             source = self._source(X)
             return int(source.remote.write(self._labels_of(source), source, str(path), names, column, overwrite))  # type: ignore[attr-defined]

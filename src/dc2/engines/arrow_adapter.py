@@ -157,8 +157,8 @@ def outcomes_in(batches: Batches) -> Iterator[Outcome]:
 def _opened(payload: bytes, version: str) -> _Job:
     if version != versions.__version__:
         raise SourceError(
-            f"the worker has dc2 {versions.__version__}, but the work comes from dc2 {version}. Install the same version "
-            "everywhere and restart the workers."
+            f"the worker has dc2 {versions.__version__}, but the work comes from dc2 {version}. Install the same "
+            "version everywhere and restart the workers."
         )
     job: _Job = pickle.loads(payload)
     return job
@@ -250,8 +250,8 @@ class ArrowSource:
         nested = [name for name in self._needed if _is_nested(frame.schema.field(name).type)]
         if nested:
             raise InputTypeError(
-                f"X has columns of maps or structs: {listed(nested)}. Select their parts as columns of their own, or leave "
-                "them out."
+                f"X has columns of maps or structs: {listed(nested)}. Select their parts as columns of their own, or "
+                "leave them out."
             )
         self.n_features: int = self.layout.n_features
         self.feature_names: tuple[str, ...] | None = self.layout.feature_names
@@ -340,11 +340,13 @@ class ArrowSource:
         if (n_rows, checksum) == (self._first_pass or (self.n_rows, checksum)):
             self._first_pass = n_rows, checksum
             return
-        differs = f"{n_rows} rows after {self.n_rows}" if n_rows != self.n_rows else f"other values in its {n_rows} rows"
+        differs = (
+            f"{n_rows} rows after {self.n_rows}" if n_rows != self.n_rows else f"other values in its {n_rows} rows"
+        )
         raise SourceError(
-            f"a pass over the rows of {self.frame.system} gave {differs} in the pass before, but every pass must give the "
-            "same rows. Where they are sampled, drawn at random or read from data that change, write them to files or "
-            "cache them first."
+            f"a pass over the rows of {self.frame.system} gave {differs} in the pass before, but every pass must give "
+            "the same rows. Where they are sampled, drawn at random or read from data that change, write them to files "
+            "or cache them first."
         )
 
     def _asked(self, stage: str, ask: Callable[[], R]) -> R:
@@ -357,8 +359,8 @@ class ArrowSource:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             causes = [line for line in lines if "Error" in line or "Exception" in line] or lines or [repr(error)]
             raise SourceError(
-                f"{self.frame.system} could not finish a pass over the rows ({stage}): {causes[-1][:500]}. Check that its "
-                f"session is alive and that its workers have memory and dc2 {versions.__version__}."
+                f"{self.frame.system} could not finish a pass over the rows ({stage}): {causes[-1][:500]}. Check that "
+                f"its session is alive and that its workers have memory and dc2 {versions.__version__}."
             ) from error
 
     def lazy(
@@ -398,9 +400,9 @@ class ArrowSource:
     ) -> int:
         """Let the workers write the label of every row beside chosen columns, all by default; return how many."""
         if not path.endswith(".parquet"):
-            raise ParameterError(f"path={path!r}: workers write a folder of Parquet files. Let its name end in .parquet.")
+            raise ParameterError(f"path={path!r}: workers write a folder of Parquet. Let its name end in .parquet.")
         labelled = self.lazy(function, np.empty(0, np.int32), source, column)
-        kept = [*(names or self.frame.schema.names), column]
+        kept = [*(names or self._extra or self.frame.schema.names), column]
         return self._asked("populate", lambda: self.frame.write(labelled, kept, path, overwrite))
 
     def __getstate__(self) -> dict[str, Any]:

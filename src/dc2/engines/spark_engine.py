@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from dc2.engines.arrow_adapter import RECORDS, ArrowSource, Batches, Task
@@ -27,24 +30,27 @@ class SparkFrame:
             streaming, fields = data.isStreaming, data.schema
         except Exception as error:
             raise SourceError(
-                f"the Spark session of X does not answer ({str(error).splitlines()[0][:200]}). Start a session and make "
-                "the DataFrame again."
+                f"the Spark session of X does not answer ({str(error).splitlines()[0][:200]}). Start one and make the "
+                "DataFrame again."
             ) from error
         if streaming:
             raise InputTypeError(
-                "X is a streaming DataFrame, which can be passed over only once. Write it to a table and use that, or fit "
-                "in foreachBatch."
+                "X is a streaming DataFrame, which can be passed over only once. Write it to a table and use that, or "
+                "fit in foreachBatch."
             )
         self._data = data
         self.schema = to_arrow_schema(fields)
 
     def count(self) -> int:
+        """Return the number of rows."""
         return int(self._data.count())
 
     def first(self, names: Sequence[str]) -> pa.Table:
+        """Return these columns of the first row."""
         return self._chosen(names).limit(1).toArrow()
 
     def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+        """Return the records of a task, merged in a few groups."""
         kinds = from_arrow_schema(RECORDS)
         records = self._chosen(names).mapInArrow(_numbered(task), kinds)
         if merge is not None:  # all records of a task come to the same group, so that one that ran twice counts once
@@ -53,9 +59,11 @@ class SparkFrame:
         return (pa.RecordBatch.from_pylist([row.asDict()], schema=RECORDS) for row in records.toLocalIterator())
 
     def answered(self, task: Task, schema: pa.Schema) -> Any:
+        """Return what a task makes of the rows, lazily."""
         return self._data.mapInArrow(_numbered(task), from_arrow_schema(schema))
 
     def write(self, frame: Any, names: Sequence[str], path: str, overwrite: bool) -> int:
+        """Write Parquet, and return the number of rows."""
         writer = frame.select(*map(_quoted, names)).write
         writer.mode("overwrite" if overwrite else "errorifexists").parquet(path)
         return int(self._data.sparkSession.read.parquet(path).count())
@@ -79,6 +87,20 @@ def _numbered(task: Task) -> Any:
         return task(0 if context is None else context.partitionId(), batches)
 
     return run
+
+
+def spark_files(paths: Sequence[str], master: str | None) -> Any:
+    """Return Parquet files as a DataFrame, in the session at a master, which is started if there is none."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need its packages
+    builder = SparkSession.builder.appName("dc2").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    try:
+        return builder.getOrCreate().read.parquet(*paths)
+    except Exception as error:
+        raise SourceError(
+            f"Spark at {master!r} cannot read {paths[0]!r}: {str(error).splitlines()[0][:300]}."
+        ) from error
 
 
 def spark_source(data: Any, **options: Any) -> ArrowSource:

@@ -79,7 +79,9 @@ def as_source(
         if library in UNORDERED:
             return make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling, id=id)
         if id is not None:
-            raise ParameterError(f"id={id!r}: {library} arrays have an order of rows, which identifies them. Leave it out.")
+            raise ParameterError(
+                f"id={id!r}: {library} arrays have an order of rows, which identifies them. Leave it out."
+            )
         return make(data, columns=chosen, drop=dropped, sample_weight=sample_weight, extra=travelling)
     if id is not None:
         whole = as_source(
