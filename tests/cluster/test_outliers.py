@@ -39,6 +39,28 @@ def test_rows_anywhere_score_higher_than_rows_of_two_moons(n_rows, least):
     assert roc_auc_score(strays, DC2Clustering(2, random_state=0).fit(X).outlier_scores_) >= least
 
 
+@pytest.mark.parametrize("n_signatures", ["auto", 200], ids=["rows are nodes", "compressed"])
+def test_anomalies_in_a_group_score_higher_than_the_rows_around(n_signatures):
+    draw = np.random.default_rng(0)
+    group = 0.05 * draw.normal(size=(40, 3)) + [6.0, 5.0, -3.0]
+    X = np.concatenate([draw.normal(size=(4000, 3)), group])
+    scores = DC2Clustering(2, n_signatures=n_signatures, random_state=0).fit(X).outlier_scores_
+    assert roc_auc_score(np.arange(4040) >= 4000, scores) > 0.98
+
+
+def test_whole_weights_score_as_repeats_and_constant_columns_change_nothing():
+    X = rows(400)
+    weights = np.random.default_rng(1).integers(1, 5, len(X))
+    repeated = DC2Clustering(3, noise=0.05, random_state=0).fit(np.repeat(X, weights, axis=0))
+    weighted = DC2Clustering(3, noise=0.05, random_state=0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.outlier_scores(X), repeated.outlier_scores(X))
+    wider = np.column_stack([X, np.full(len(X), 7.0)])
+    wide = DC2Clustering(3, random_state=0).fit(wider)
+    np.testing.assert_allclose(
+        wide.outlier_scores(wider), DC2Clustering(3, random_state=0).fit(X).outlier_scores(X), rtol=0.01
+    )
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_random_directions_score_higher_than_clusters_of_directions(metric):
     X, strays = directions(20_000)

@@ -302,6 +302,10 @@ def test_merged_signatures_stand_for_the_rows_of_all(X):
     assert np.isclose(merged.distortion, total / len(X), rtol=1e-9)
     np.testing.assert_array_equal(merged.points[50:100], compressors[1].signatures_.points)
     assert merged.points.dtype == np.float32
+    in_a_list = Signatures.merge([compressor.signatures_ for compressor in compressors])
+    np.testing.assert_array_equal(in_a_list.points, merged.points)
+    with pytest.raises(InputTypeError, match="Compressor"):
+        Signatures.merge(compressors)
     alone = Signatures.merge(compressors[0].signatures_)
     assert alone.distortion == compressors[0].distortion_
 

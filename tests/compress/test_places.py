@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import haversine_distances
 
@@ -88,7 +89,7 @@ def test_the_other_estimators_take_places_too():
     labels = RPFCluster(5, metric="haversine", n_signatures=100, random_state=0).fit_predict(PLACES)
     assert adjusted_rand_score(TRUTH, labels) == 1
     compressor = Compressor(50, metric="haversine", random_state=0)
-    for fitted in (compressor.fit(PLACES), compressor.partial_fit(PLACES)):
+    for fitted in (clone(compressor).fit(PLACES), compressor.partial_fit(PLACES)):
         assert fitted.transform(PLACES[:7]).shape == (7, 3)
         assert len(fitted.get_feature_names_out()) == 3
         # Means of near points lie a little inside the sphere.

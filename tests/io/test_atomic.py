@@ -97,7 +97,6 @@ ACTIONS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     ),
     "Compressor.partial_fit, cuts not placed": (lambda: compressor().partial_fit(FRAME[:50]), more_rows),
     "Compressor.partial_fit, cuts placed": (lambda: compressor().partial_fit(FRAME[:70]), more_rows),
-    "Compressor.partial_fit, after fit": (lambda: fit(compressor()), lambda model: model.partial_fit(OTHER)),
 }
 every_action = pytest.mark.parametrize("action", ACTIONS)
 

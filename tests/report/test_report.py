@@ -200,7 +200,7 @@ def test_the_numbers_of_the_report_are_those_of_the_summary(noise, tmp_path):
         assert all(f'data-sort="{float(value)}"' in text for value in inside[column])
     for nearest, words in zip(inside["nearest"], inside["sets_apart"], strict=True):
         assert f'data-sort="{nearest}"' in text
-        first = re.match(r"(.*?) \(", words)[1].rsplit(" ", 1)
+        first = re.match(r"(.*?) \S+ \(all", words)[1].rsplit(" ", 1)
         assert f"<b>{first[0]}</b> {first[1]}" in text
 
 

@@ -268,9 +268,9 @@ def test_what_is_told_is_in_the_units_of_the_table(tmp_path: Path) -> None:
     table, _ = customers(3000)
     model = fitted(table)
     facts = ClusterStatistics.of(model)
-    means = facts.profile.means[:, facts.profile.names.index("age")]
+    means = facts.profile.middles(facts.profile.names.index("age"))[0]
     assert np.allclose(np.sort(means), [25, 35, 40, 55, 68], atol=2)
-    shares = facts.profile.means[:, facts.profile.names.index("plan=gold")]
+    shares = facts.profile.middles(facts.profile.names.index("plan=gold"))[0]
     assert 0.6 < shares.max() < 0.9
     ages = model.representatives_["age"]
     assert ((ages > 15) & (ages < 80)).all()

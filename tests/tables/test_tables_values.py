@@ -1,12 +1,16 @@
 """A value means the same in fit and in predict, and what means nothing is refused at once."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import dc2
 from dc2 import DC2Clustering, TablePreparer
-from dc2.errors import InputError, ParameterError
+from dc2.errors import InputError, ParameterError, PreparationNote
+from dc2.report import ClusterStatistics
 
 N_ROWS = 400
 
@@ -34,6 +38,48 @@ def test_a_category_is_the_same_as_text_and_as_a_number() -> None:
     preparer = TablePreparer().fit(table)
     np.testing.assert_array_equal(preparer.transform(as_numbers), preparer.transform(table))
     np.testing.assert_array_equal(TablePreparer().fit(as_numbers).transform(table), preparer.transform(table))
+
+
+@pytest.mark.parametrize("n_signatures", ["auto", 60], ids=["rows are nodes", "compressed"])
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_filled_in_values_describe_no_cluster(n_signatures: int | str) -> None:
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 3, 1500)
+    delay = draw.exponential(20, 1500) + 100 * (group == 0)
+    known = draw.random(1500) < np.where(group == 0, 0.2, 0.9)
+    table = pd.DataFrame({"size": draw.normal(size=1500) + 9 * group, "delay": np.where(known, delay, np.nan)})
+    model = DC2Clustering(3, n_signatures=n_signatures, random_state=0).fit(table)
+    profile = ClusterStatistics.of(model).profile
+    column = profile.names.index("delay")
+    medians, overall = profile.middles(column)
+    shares = profile.known(column)
+    for cluster in range(3):
+        own = model.labels_ == cluster
+        np.testing.assert_allclose(medians[cluster], np.median(delay[own & known]), rtol=0.25)
+        np.testing.assert_allclose(shares[cluster], known[own].mean(), atol=0.02)
+    np.testing.assert_allclose(overall, np.median(delay[known]), rtol=0.15)
+    names = ["delay" if np.isfinite(value) else "" for value in model.representatives_["delay"]]
+    for cluster, name in enumerate(names):  # a typical row shows a value where rows have one
+        assert (name == "delay") == (known[model.labels_ == cluster].mean() > 0.5) or n_signatures == "auto"
+
+
+@pytest.mark.parametrize("as_file", [False, True], ids=["frame", "file"])
+def test_a_table_of_numbers_of_very_different_scales_is_standardised(as_file: bool, tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 200)
+    X = draw.normal(size=(600, 3)) + np.array([[0, 0, 9], [8, 0, 9], [0, 8, 9]])[group]
+    table = pd.DataFrame(X * [1.0, 1000.0, 0.001], columns=["a", "b", "c"])
+    path = tmp_path / "rows.parquet"
+    table.to_parquet(path)
+    with pytest.warns(PreparationNote, match="scale='standard'"):
+        model = DC2Clustering(random_state=0).fit(path if as_file else table)
+    assert adjusted_rand_score(group, np.concatenate([*model.predict(path)])) > 0.97
+    assert model.router_.scaling.kind == "standard"
+    for quiet in (DC2Clustering(prepare=None, random_state=0).fit(table), DC2Clustering().fit(table.to_numpy())):
+        assert quiet.router_.scaling is None
+    assert DC2Clustering(random_state=0).fit(table[["a"]].assign(b=X[:, 1])).router_.scaling is None
+    centred = table - table.mean()  # somebody decided their scale, such as PCA
+    assert DC2Clustering(random_state=0).fit(centred).router_.scaling is None
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])

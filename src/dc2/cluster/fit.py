@@ -20,7 +20,7 @@ from dc2.compress.compressor import Compressor
 from dc2.compress.divide import Plan, plan_of
 from dc2.compress.edge_rows import EdgesPerRow
 from dc2.compress.neighbor_lists import nearest_points, signature_router
-from dc2.compress.populate import outlier_scores_of
+from dc2.compress.populate import typical_distance
 from dc2.compress.signatures import Signatures
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.engines.engine import Engine, progress_for
@@ -344,7 +344,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     outliers = None
     if plan.noise is not None:
         weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
-        typical = outlier_scores_of(router, weights, spread).typical
+        typical = typical_distance(router, weights, spread)
         outliers = Outliers(typical, plan.noise.min_cluster_share)
     return ClusterRecord(
         columns=Columns(signatures.points.shape[1]),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.compress.compression import Compression, near
-from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, with_noise
+from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, typical_distance, with_noise
 from dc2.compress.routing import Router
 from dc2.compress.sampling import Sample
 from dc2.engines.engine import Engine
@@ -153,10 +153,11 @@ def outliers_of(
     Rows that are not in memory are read again only if the sample cannot decide.
     """
     signatures = compression.signatures
-    scores_of = outlier_scores_of(near(compression.tree_router, n_threads), signatures.weights, signatures.spread)
-    known = (scores_of.typical, plan.min_cluster_share)
+    parts = near(compression.tree_router, n_threads), signatures.weights, signatures.spread
     if not plan.share:
-        return Outliers(*known), None
+        return Outliers(typical_distance(*parts), plan.min_cluster_share), None
+    scores_of = outlier_scores_of(*parts)
+    known = (scores_of.typical, plan.min_cluster_share)
     if compression.ids is not None:
         rows = _rows_in_memory(source, engine, scores_of, on_host(compression.ids))
         threshold = _threshold(plan, rows)

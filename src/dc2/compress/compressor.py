@@ -228,7 +228,7 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         dc2 buffers the first rows until there are as many as the sample of `fit` would have. These place the cuts;
         later rows are routed and added up. The result does not depend on how calls divide the stream. But since
         its first rows place the cuts, the result differs from that of `fit` on all rows. `leaf_size` counts rows among
-        those held. A call after `fit` begins a new stream.
+        those held. After `fit` it raises: the rows of `fit` would be lost.
 
         Parameters
         ----------
@@ -241,7 +241,12 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         plan = plan_of(self)
         check_integer("block_bytes", self.block_bytes, low=1)
         before = getattr(self, "_record", None)
-        if before is None or before.stream is None:
+        if before is not None and before.stream is None:
+            raise InputError(
+                "partial_fit after fit would lose the rows of fit. Give all rows to partial_fit, or compress the new "
+                "ones by another Compressor and join both: Signatures.merge(old.signatures_, new.signatures_)."
+            )
+        if before is None:
             source, columns = fitted_source(X, sample_weight, type(self).__name__)
             stream = Stream(plan, source.feature_names, seed_sequence(self.random_state), usable_threads(self.n_jobs))
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.compress.isolation import IsolationForest, likely_rows
 from dc2.compress.routing import Router, RowRouter
 from dc2.engines.map_rows import RunOptions, mapped_rows
 from dc2.io.source import Block, Source
@@ -80,6 +81,7 @@ def in_one_array(results: Any) -> NDArray[Any]:
 NEAREST = 8  # signatures considered for each row
 NEIGHBOURHOOD = 3.0  # size of a row's neighbourhood, in rows of an average signature
 HALF_OUT = 2.0  # the score is one half at this many typical distances
+SHARES = np.linspace(0.0, 1.0, 257)
 FARTHEST = 1e290  # squared; a limit, since infinity times a weight of 0 is NaN
 
 
@@ -90,6 +92,8 @@ class OutlierScores:
     The neighbourhood of a row consists of the rows of its nearest signatures, as many as three average signatures hold.
     The mean squared distance d^2 to them is known exactly: the squared distance to a signature plus its spread,
     averaged by weight. The score is r / (2 + r) with r = d / typical; it depends on density alone, never on clusters.
+    A group of anomalies is its own neighbourhood. So the score is also that of the depth at which random hyperplanes
+    isolate a row, where that is higher: `curve` gives the distance that is as rare as a depth.
     It uses no function with a last bit that depends on the platform.
 
     Attributes
@@ -100,12 +104,17 @@ class OutlierScores:
         Of the signature for each number that the router gives.
     typical : float
         The distance of a typical row to its neighbourhood.
+    forest : IsolationForest
+    curve : ndarray of shape (2, n_knots)
+        Shortness of depths, and distances that as many rows exceed.
     """
 
     router: Router
     weights: NDArray[np.float64]
     spread: NDArray[np.float64]
     typical: float
+    forest: IsolationForest
+    curve: NDArray[np.float64]
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Return the score of each row, 0 to 1."""
@@ -113,8 +122,13 @@ class OutlierScores:
 
     def of(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row of an array."""
-        ratio = np.sqrt(_squared_distances(self.router, self.weights, self.spread, X)) / self.typical
-        ratio = np.minimum(ratio, FARTHEST)
+        distances = np.sqrt(_squared_distances(self.router, self.weights, self.spread, X))
+        rows, scaling = on_host(X), self.router.scaling
+        shortness = self.forest.shortness(rows if scaling is None else scaling.apply(rows))
+        as_rare = np.interp(shortness, *self.curve)
+        # Many rows share a depth; a little of their distance tells them apart.
+        distances = np.maximum(distances, as_rare + (distances - as_rare) / 64)
+        ratio = np.minimum(distances / self.typical, FARTHEST)
         scores: NDArray[np.float64] = ratio / (HALF_OUT + ratio)
         return scores
 
@@ -138,7 +152,7 @@ class NegativeScores:
 def outlier_scores_of(
     router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
 ) -> OutlierScores:
-    """Return a scorer of rows; the typical distance is measured at the signatures unless given.
+    """Return a scorer of rows, calibrated at the signatures; a typical distance that is given is taken.
 
     Parameters
     ----------
@@ -149,8 +163,29 @@ def outlier_scores_of(
     typical : float, optional
     """
     if typical is None:
-        typical = _typical_distance(router, weights, spread)
-    return OutlierScores(router, weights, spread, typical)
+        typical = typical_distance(router, weights, spread)
+    unscaled = replace(router, scaling=None)
+    near, _ = unscaled.nearest_few(router.centres, 2)
+    rows, of_rows = likely_rows(router.centres, weights, spread, near[:, -1])
+    counted = of_rows > 0
+    rows, of_rows = rows[counted], of_rows[counted]
+    forest = IsolationForest.grow(rows, of_rows)
+    known = (forest.shortness(rows), np.sqrt(_squared_distances(unscaled, weights, spread, rows)))
+    curve = np.stack([_quantiles(values, of_rows, SHARES) for values in known])
+    return OutlierScores(router, weights, spread, typical, forest, curve)
+
+
+def typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
+    """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
+    at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
+    # The spread is the mean squared distance of a row to its signature.
+    distances = np.sqrt(np.minimum(at_centres + spread, FARTHEST))
+    kept = (weights > 0) & (distances > 0)
+    return float(_quantiles(distances[kept], weights[kept], 0.5)) if kept.any() else 1.0  # all rows are equal
+
+
+def _quantiles(values: NDArray[np.float64], weights: NDArray[np.float64], shares: Any) -> Any:
+    return np.quantile(values, shares, weights=weights, method="inverted_cdf")
 
 
 def _squared_distances(
@@ -168,17 +203,3 @@ def _squared_distances(
     # If the nearest signatures hold too few rows, the missing rows get the distance of the last signature.
     mean: NDArray[np.float64] = np.minimum((total + missing * squared) / whole, FARTHEST)
     return mean
-
-
-def _typical_distance(router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
-    """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
-    at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
-    # The spread is the mean squared distance of a row to its signature.
-    squared = at_centres + spread
-    kept = (weights > 0) & (squared > 0)
-    if not kept.any():
-        return 1.0  # all rows are equal
-    order = np.argsort(squared[kept], kind="stable")
-    heavier = np.cumsum(weights[kept][order])
-    middle = np.searchsorted(heavier, heavier[-1] / 2)
-    return float(np.sqrt(squared[kept][order[middle]]))

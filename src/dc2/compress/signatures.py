@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError
+from dc2.errors import InputError, InputTypeError
 from dc2.io.model_file import saved_record
 
 MANTISSA_BITS = 52
@@ -273,21 +273,24 @@ class Signatures:
         return float((self.weights * self.spread).sum() / self.weights.sum())
 
     @staticmethod
-    def merge(*parts: Signatures) -> Signatures:
+    def merge(*parts: Signatures | Sequence[Signatures]) -> Signatures:
         """Join sets that were compressed separately, in the order given.
 
         Parameters
         ----------
         *parts : Signatures
-            At least one, all of the same width. The dtype is the widest of theirs.
+            At least one, all of the same width, one by one or in a list. The dtype is the widest of theirs.
         """
-        if not parts:
+        given = [part for some in parts for part in (some if isinstance(some, list | tuple) else [some])]
+        if not given:
             raise InputError("nothing to merge: give at least one set of signatures.")
-        widths = [part.points.shape[1] for part in parts]
+        if strange := [type(part).__name__ for part in given if not isinstance(part, Signatures)]:
+            raise InputTypeError(f"only Signatures can be merged; got {strange[0]}. Pass the signatures_ of compressors.")
+        widths = [part.points.shape[1] for part in given]
         if len(set(widths)) > 1:
             raise InputError(f"signatures to be merged must have the same columns; got widths {widths}.")
         return Signatures(
-            np.concatenate([part.points for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-            np.concatenate([part.spread for part in parts]),
+            np.concatenate([part.points for part in given]),
+            np.concatenate([part.weights for part in given]),
+            np.concatenate([part.spread for part in given]),
         )

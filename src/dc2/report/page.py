@@ -25,10 +25,11 @@ def number(value: float, digits: int = 3) -> str:
     >>> number(1234567), number(0.012345), number(1234.5), number(2.5e-9), number(float("nan"))
     ('1,234,567', '0.0123', '1,234', '2.5e−9', '–')
     """
-    return _ascii_number(value, digits).replace("-", "−")
+    return plain_number(value, digits).replace("-", "−")
 
 
-def _ascii_number(value: float, digits: int) -> str:
+def plain_number(value: float, digits: int = 3) -> str:
+    """Return a number as `number` does, with an ASCII minus sign."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "-∞")
     if value == int(value) and abs(value) < 1e15:

@@ -491,7 +491,7 @@ def _sets_apart(profile: Profile, k: int) -> str:
 
 
 def _difference_text(profile: Profile, k: int, word: str, column: int) -> str:
-    from dc2.report.page import number, percent  # pages show statistics, which import this module
+    from dc2.report.page import percent, plain_number  # pages show statistics, which import this module
 
     assert profile.clusters is not None
     name, (of_clusters, of_all), known = profile.names[column], profile.middles(column), profile.known(column)
@@ -499,7 +499,8 @@ def _difference_text(profile: Profile, k: int, word: str, column: int) -> str:
         return f"{name} {percent(of_clusters[k])} (all {percent(of_all)})"
     rest = "" if known is None or known[k] > 0.995 else f", known for {percent(known[k])}"
     digits = 3 if profile.clusters.sphere is None else 6  # of degrees: within about 100 m
-    return f"{word} {name} {number(of_clusters[k], digits)} (all {number(of_all, digits)}{rest})"
+    of_cluster = plain_number(of_clusters[k], digits)
+    return f"{word} {name} {of_cluster} (all {plain_number(of_all, digits)}{rest})"
 
 
 def _typical(statistics: ClusterStatistics, k: int) -> str:
