@@ -89,7 +89,9 @@ def run(one: Set, X: NDArray[Any], labellings: list[NDArray[Any]], seed: int) ->
 def scores(labels: NDArray[Any], truth: NDArray[Any]) -> tuple[float, float]:
     """Return ARI and NMI over rows that are not noise."""
     scored = truth > 0
-    return adjusted_rand_score(truth[scored], labels[scored]), normalized_mutual_info_score(truth[scored], labels[scored])
+    return adjusted_rand_score(truth[scored], labels[scored]), normalized_mutual_info_score(
+        truth[scored], labels[scored]
+    )
 
 
 def nodes(one: Set, X: NDArray[Any]) -> tuple[SharedRowsGraph, NDArray[Any], NDArray[np.float64], NDArray[Any]]:

@@ -21,7 +21,7 @@ from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted
 from dc2.graph.resolutions import MOST_CROSSING, GraphNodes, ResolutionSweep, Search, communities_at, edges_between
 
 _RESAMPLED_NODES = 8000
-_FEWEST, _MOST = 3, 6
+_FEWEST, _MOST = 3, 10
 _DENSE = 16  # pairs of clusters for each node, up to which counting all pairs is faster
 _STEPS = 16  # weights are whole numbers, in units of 1/16
 # A Bayesian bootstrap draws exponential weights; these are 256 evenly spaced quantiles.
@@ -103,7 +103,7 @@ def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.flo
 CHANCE, FALL = 0.75, 0.4
 # The least evidence for more than one cluster. Clouds of thousands of nodes reach nearly that. In few nodes chance
 # makes gaps that bootstraps repeat, and clouds reach more, by about two over the root of their number.
-LEAST_EVIDENCE, LEAST_OF_FEW = 0.36, 2.0
+LEAST_EVIDENCE, LEAST_OF_FEW = 0.34, 2.0
 # So many of the finest partitions show how well bootstraps agree where nothing is left but arbitrary cuts, if at least
 # this share of the edges that chance would give crosses them.
 FINEST, ARBITRARY = 3, MOST_CROSSING / 2
@@ -111,6 +111,8 @@ FINEST, ARBITRARY = 3, MOST_CROSSING / 2
 # so much more would not be enough.
 LUCK = 0.1
 EXAMINED = 3
+# Of numbers whose scores differ by less than this share, the finer one is chosen, so that chance does not decide.
+NEARLY_EQUAL = 0.95
 # Plateaus examined together, side by side in threads.
 TOGETHER = 4
 # The least score that makes a plateau a candidate for a layer, relative to the best.
@@ -290,7 +292,7 @@ class Evidence:
     def agreement_by_chance(self) -> float:
         """The agreement that arbitrary cuts reach: that of a cloud of the same dimension or, if higher, of fine cuts.
 
-        The finest partitions of a sweep cut clusters at arbitrary indices. How well bootstraps agree on these depends on
+        The finest partitions of a sweep cut clusters at arbitrary places. How well bootstraps agree on these depends on
         the data alone: their dimension, noise, and number of neighbours.
         """
         cloud = CHANCE * math.pow(2 / max(self.dimension, 2.0), FALL)
@@ -389,7 +391,10 @@ def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedC
         left = [i for i in left if bounds[i] > least]
     if allowed and not found:
         found = _all_weighed([allowed[int(np.argmax(bounds))]], evidence)
-    return sorted(found, key=lambda c: (-c.score, -c.plateau.n_clusters))
+    best = max((candidate.score for candidate in found), default=0.0)
+    nearly_best = [c for c in found if c.score >= NEARLY_EQUAL * best > 0]
+    first = max(nearly_best, key=lambda c: c.plateau.n_clusters, default=None)
+    return sorted(found, key=lambda c: (c is not first, -c.score, -c.plateau.n_clusters))
 
 
 def _all_weighed(some: list[Plateau], evidence: Evidence) -> list[Candidate]:
@@ -412,13 +417,13 @@ def evaluated(sweep: ResolutionSweep, evidence: Evidence) -> list[Candidate]:
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
     """Return the evidence for a plateau, taken where it is strongest.
 
-    Few resamples may agree at one index by luck, so the median of the agreement counts.
+    The best agreement on the plateau counts for all of it: near its ends, some bootstraps already find another number.
     """
     examined = plateau.examined()
     agreements = evidence.agreement(examined)
-    typical = float(np.median(agreements))
+    best = float(agreements.max())
     found = [
-        replace(_judged(plateau, index, typical, evidence), agreement=agrees)
+        replace(_judged(plateau, index, best, evidence), agreement=agrees)
         for index, agrees in zip(examined.tolist(), agreements.tolist(), strict=True)
     ]
     return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
@@ -444,10 +449,10 @@ def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence
     """Return how strong the evidence for a partition is, between 0 and 1.
 
     Agreement beyond that of arbitrary cuts, or density gaps: either alone can be enough, and one adds to what the other
-    leaves open. In few dimensions gaps distinguish clusters from clouds; agreement does not, since bootstraps may repeat the
-    same cut through a cloud, and on a line always do. In many dimensions distances hardly show gaps, but bootstraps of
-    a cloud do not agree at all. It does not count where half as many edges cross as chance would give: signatures are
-    cut from clouds, and bootstraps repeat these cuts.
+    leaves open. In few dimensions gaps distinguish clusters from clouds; agreement does not, since bootstraps may
+    repeat the same cut through a cloud, and on a line always do. In many dimensions distances hardly show gaps, but
+    bootstraps of a cloud do not agree at all. It does not count where half as many edges cross as chance would give:
+    signatures are cut from clouds, and bootstraps repeat these cuts.
     """
     by_chance = evidence.agreement_by_chance
     beyond_chance = max((agrees - by_chance) / max(1 - by_chance, 1e-9), 0.0)
@@ -456,7 +461,7 @@ def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence
 
 
 def clearest(plateau: Plateau, evidence: Evidence) -> int:
-    """Return the index of a plateau with the deepest density gaps and fewest crossing edges; if equal, the middlemost."""
+    """Return the index with the deepest density gaps and fewest crossing edges; if equal, the middlemost."""
     examined = plateau.examined().tolist()
     middle = plateau.middle
     bounds = {index: _judged(plateau, index, 1.0, evidence).evidence for index in examined}

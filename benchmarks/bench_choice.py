@@ -1,8 +1,7 @@
 """How well the number of clusters is found, and used when given, on families of data sets drawn by seed.
 
-Run ``python benchmarks/bench_families.py [--seeds 3] [--half report] [--families moons rings] [--jobs 2] [--peers]``.
-The page is written by a run over all families. With ``--dump FILE.npz`` nothing is scored; instead every partition of
-every resolution sweep is stored with its evidence, so that rules of choice can be tried in seconds: see `dump`.
+Run ``python benchmarks/bench_choice.py [--seeds 3] [--half report] [--families moons rings] [--minutes 60] [--peers]``.
+The page is written by a run over all families; one that ends before its last data set says so.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +22,7 @@ from families import FAMILIES, HALVES, Instance, instance
 from numpy.typing import NDArray
 
 from dc2 import DC2Clustering, RPFCluster
-from dc2.graph import communities as graphs
-from dc2.graph.density import large_scale_dimension
-from dc2.graph.n_clusters import RequestedClusters
-from dc2.graph.resolutions import GraphNodes
-from dc2.graph.select_k import Evidence, plateaus
+from dc2.graph import NeighborGraph
 from dc2.metrics import adjusted_rand_from_table, contingency_table
 
 Labels = NDArray[Any]
@@ -47,29 +41,37 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", help="only these methods, by name")
     parser.add_argument("--peers", action="store_true", help="other methods too, as far as they are installed")
     parser.add_argument("--sets", action="store_true", help="also print a line for each data set")
-    parser.add_argument("--dump", type=Path, metavar="FILE.npz")
+    parser.add_argument("--waver", action="store_true", help="also fit data sets again after small changes")
+    parser.add_argument("--minutes", type=float, help="begin no data set after this time")
     given = parser.parse_args()
     tasks = [
         (name, seed, given.scale)
+        for seed in range(given.first_seed, given.first_seed + given.seeds)
         for name in given.families or FAMILIES
         if given.half in (None, HALVES[name])
-        for seed in range(given.first_seed, given.first_seed + given.seeds)
     ]
-    if given.dump:
-        dump(tasks, given.jobs, given.dump)
-        return
     names = given.methods or [AUTO, GIVEN, RPF, *(peers() if given.peers else ())]
     by = machine()
-    rows = [row for one in _run(measured, [(*task, names) for task in tasks], given.jobs) for row in one]
+    end = time.time() + 60 * given.minutes if given.minutes else float("inf")
+    by_set = _run(measured, [(*task, names, given.waver, end) for task in tasks], given.jobs)
+    rows = [row for one in by_set for row in one]
+    done = sum(bool(one) for one in by_set)
     if given.sets:
         for row in rows:
             print(f"{row['set']:28} k {row['k']:4} {row['method']:18} {row['found']:4} ARI {row['ari']:6.3f}")
     parts = report(rows, names)
+    if given.waver:
+        parts.append(_wavering(rows))
+    if done < len(tasks):
+        parts.insert(0, f"**Not complete**: the time was up after {done} of {len(tasks)} data sets.")
     print("\n\n".join(parts))
-    if not (given.families or given.half or given.methods):
+    if not (given.families or given.half):
         title = "The number of clusters, found and given, on families of data sets"
         options = f" --seeds {given.seeds} --first-seed {given.first_seed} --scale {given.scale:g}"
-        write_page("families", title, parts, by, options + " --peers" * given.peers)
+        options += f" --methods {' '.join(map(repr, given.methods))}" if given.methods else " --peers" * given.peers
+        options += " --waver" * given.waver
+        options += f" --minutes {given.minutes:g}" if given.minutes else ""
+        write_page("choice", title, parts, by, options)
 
 
 def _run(work: Callable[[Any], Any], tasks: Iterable[Any], jobs: int) -> list[Any]:
@@ -169,9 +171,11 @@ def _ari(truth: Labels, labels: Labels) -> float:
     return float(adjusted_rand_from_table(contingency_table(truth, labels)))
 
 
-def measured(task: tuple[str, int, float, list[str]]) -> list[Row]:
-    """Run methods on one data set."""
-    family, seed, scale, names = task
+def measured(task: tuple[str, int, float, list[str], bool, float]) -> list[Row]:
+    """Run methods on one data set; return nothing if the time is up."""
+    family, seed, scale, names, waver, end = task
+    if time.time() > end:
+        return []
     one = instance(family, seed, scale)
     available = methods()
     rows = []
@@ -197,6 +201,7 @@ def measured(task: tuple[str, int, float, list[str]]) -> list[Row]:
                 "found": found,
                 "ari": ari(one, labels),
                 "seconds": time.process_time() - start,
+                "wavers": wavering(one, labels) if waver and name == AUTO else {},
             }
         )
     return rows
@@ -266,104 +271,50 @@ def _by_family(rows: list[Row], names: list[str]) -> str:
     return table(head, lines)
 
 
-# --- dump ------------------------------------------------------------------------------------------------------------
+# --- wavering --------------------------------------------------------------------------------------------------------
 
 
-def dump(tasks: list[tuple[str, int, float]], jobs: int, path: Path) -> None:
-    """Store every partition of the sweeps with its evidence, as arrays of one entry for each partition.
-
-    ``set`` is the place in ``set_name``, ``set_family``, ``set_half``, ``set_seed``, ``set_k``, ``set_accepts`` (the
-    acceptable numbers, as text), ``set_nodes``, ``set_columns``, ``set_dimension`` (at large scale),
-    ``set_local_dimension`` and ``set_chosen`` (the number found now). For each partition there are ``resolution``,
-    ``n_clusters``, ``plateau`` (a number within its set, or -1), ``width``, ``evaluated`` (whether the present rule
-    may look there), ``agreement``, ``depth``, ``crossing``, ``score``, ``ari`` (with the acceptable labelling that
-    fits best) and ``ari_main``. ``cluster_mass`` and ``cluster_depth`` hold the share of rows and the depth of each
-    cluster; those of partition i are at ``first[i]:first[i + 1]``.
-    """
-    start = time.time()
-    found = _run(examined, tasks, jobs)
-    sets = [one for one, _ in found]
-    parts = [part | {"set": i} for i, (_, many) in enumerate(found) for part in many]
-    arrays = {f"set_{name}": np.array([one[name] for one in sets]) for name in sets[0]}
-    flat = [name for name in parts[0] if not name.startswith("cluster_")]
-    arrays |= {name: np.array([part[name] for part in parts]) for name in flat}
-    for name in ("cluster_mass", "cluster_depth"):
-        arrays[name] = np.concatenate([part[name] for part in parts])
-    arrays["first"] = np.concatenate([[0], np.cumsum([len(part["cluster_mass"]) for part in parts])])
-    np.savez_compressed(path, **arrays)
-    print(f"{len(sets)} sets, {len(parts)} partitions in {time.time() - start:.0f} s: {path}")
-
-
-def examined(task: tuple[str, int, float]) -> tuple[Row, list[Row]]:
-    """Return what is known about a data set, and about each partition of its sweep."""
-    one = instance(*task)
-    nodes, node = nodes_of(one.X)
-    result = graphs.find_communities(nodes, RequestedClusters())
-    sweep = result.sweep
-    evidence = Evidence(nodes, sweep, result.resolution_path)
-    places = np.flatnonzero(sweep.n_clusters > 1)
-    evidence.agreement(places)
-    runs = plateaus(sweep, evidence.below)
-    scored = one.y > 0
-    parts = []
-    for place in range(len(sweep.resolutions)):
-        labels = sweep.partitions[place]
-        depths = np.zeros(1)
-        crossing = 0.0
-        if sweep.n_clusters[place] > 1:
-            depths, crossing = evidence._density_gaps.of_partition(labels)
-        run = next((i for i, plateau in enumerate(runs) if place in plateau.indices), -1)
-        parts.append(
-            {
-                "resolution": float(sweep.resolutions[place]),
-                "n_clusters": int(sweep.n_clusters[place]),
-                "plateau": run,
-                "width": runs[run].width if run >= 0 else 0.0,
-                "evaluated": run >= 0 and bool(place in runs[run].examined()),
-                "agreement": float(evidence.agreements[place]),
-                "depth": float(np.clip(depths, 0, 1).mean()),
-                "crossing": crossing,
-                "score": float(result.resolution_path["score"][place]),
-                "ari": ari(one, labels[node]),
-                "ari_main": _ari(one.y[scored], labels[node][scored]),
-                "cluster_mass": np.bincount(labels, nodes.node_weights) / nodes.node_weights.sum(),
-                "cluster_depth": np.minimum(depths, 10.0),
-            }
-        )
+def wavering(one: Instance, labels: Labels) -> dict[str, float]:
+    """Return the ARI between the clusters of a data set and those of the same rows, changed a little."""
+    rng, n, X = np.random.default_rng(one.seed), len(one.X), one.X
+    order, dropped = rng.permutation(n), np.sort(rng.permutation(n)[max(1, n // 100) :])
+    rotation = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))[0]
+    model = DC2Clustering(random_state=0, n_jobs=1).fit(X)
+    assert np.array_equal(model.labels_, labels)
+    m = model.similarity_.n_neighbors
+    everything = np.arange(n)
+    changed = {
+        "another seed": (X, everything, {"random_state": 1}),
+        "another order": (X[order], order, {}),
+        "1% of rows dropped": (X[dropped], dropped, {}),
+        "a rotation": ((X @ rotation).astype(np.float32), everything, {}),
+        "one neighbour more": (X, everything, {"similarity": NeighborGraph(m + 1)}),
+        "one neighbour fewer": (X, everything, {"similarity": NeighborGraph(max(m - 1, 2))}),
+    }
     return {
-        "name": one.name,
-        "family": one.family,
-        "half": one.half,
-        "seed": one.seed,
-        "k": one.k,
-        "accepts": "/".join(map(str, one.numbers)),
-        "rows": len(one.X),
-        "columns": one.X.shape[1],
-        "nodes": nodes.graph.n_nodes,
-        "dimension": large_scale_dimension(nodes.points),
-        "local_dimension": evidence._density_gaps.dimension,
-        "chosen": result.n_clusters,
-        "chosen_ari": ari(one, result.labels[node]),
-    }, parts
+        change: _ari(labels[rows], DC2Clustering(n_jobs=1, **{"random_state": 0} | options).fit(Y).labels_)
+        for change, (Y, rows, options) in changed.items()
+    }
 
 
-def nodes_of(X: NDArray[Any]) -> tuple[GraphNodes, NDArray[Any]]:
-    """Return the nodes that a fit makes of rows, and the node of each row."""
-    seen: list[GraphNodes] = []
-    real = graphs.find_communities
-
-    def caught(nodes: GraphNodes, requested: RequestedClusters, before: Any = None) -> Any:
-        seen.append(nodes)
-        return real(nodes, RequestedClusters.exactly(1), before)
-
-    graphs.find_communities = caught
-    try:
-        model = DC2Clustering(random_state=0, n_jobs=1).fit(X)
-    finally:
-        graphs.find_communities = real
-    record = model._fitted()
-    ids = record.ids if record.signature_of_id is None else record.signature_of_id[record.ids]
-    return seen[0], ids
+def _wavering(rows: list[Row]) -> str:
+    wavered = [row for row in rows if row["wavers"]]
+    changes = list(wavered[0]["wavers"])
+    by_family: dict[str, list[float]] = defaultdict(list)
+    for row in wavered:
+        by_family[row["family"]] += row["wavers"].values()
+    worst = sorted(by_family, key=lambda family: np.mean(by_family[family]))[:8]
+    lines = [[change, f"{np.mean([row['wavers'][change] for row in wavered]):.3f}"] for change in changes]
+    lines.append(["all", f"{np.mean([value for values in by_family.values() for value in values]):.3f}"])
+    families = [[family.replace("_", " "), f"{np.mean(by_family[family]):.3f}"] for family in worst]
+    return "\n\n".join(
+        [
+            "**Wavering**: ARI of the default with itself, between the data and the same data after a small change",
+            table(["change", "ARI"], lines),
+            "Families with the lowest means",
+            table(["family", "ARI"], families),
+        ]
+    )
 
 
 if __name__ == "__main__":
