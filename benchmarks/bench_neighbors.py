@@ -148,10 +148,10 @@ def on_curve(lines: Sequence[Sequence[str]]) -> tuple[str, bool]:
 def main() -> None:
     report = Report("neighbors", "Nearest neighbours of new rows")
     report.say(
-        f"The {K} nearest rows of {QUERIES} rows that the index does not hold. Processor time of one thread, of building "
-        "the index and of a query, at the cheapest setting that finds the share .95 and .99; *best* is the largest share "
-        "of the settings tried. Recall counts rows as near as the exact k-th neighbour. Unit vectors have 40 clusters "
-        "that fill all of their dimensions; *rank 12* is a flat space of 12 dimensions with noise of 0.2 in every column."
+        f"The {K} nearest rows of {QUERIES} rows that the index does not hold. Processor time of one thread, of "
+        "building the index and of a query at the cheapest setting that finds the share .95 and .99; *best* is the largest "
+        "share of the settings tried. Recall counts rows as near as the exact k-th neighbour. Unit vectors have 40 "
+        "clusters that fill all dimensions; *rank 12* is a flat space of 12 dimensions with noise in every column."
     )
     lines: list[list[str]] = []
     for name, load in sets(report.quick):
