@@ -28,7 +28,7 @@ MISSING = ""  # a missing category
 def write_onnx(record: ClusterRecord, path: str | os.PathLike[str], *, overwrite: bool) -> Path:
     """Write the graph of a record to a file; see `SignatureClusterer.to_onnx`."""
     target = check_target(path, "An ONNX model")
-    graph = Graph()
+    graph = OnnxGraph()
     _raise_if_not_by_nearest(record)
     rows = graph.matrix(record) if record.preparer is None else graph.table(record.preparer._record)
     graph.outputs(record, graph.scaled(rows, record.router.scaling, record.router.centres.dtype))
@@ -51,7 +51,7 @@ def _raise_if_not_by_nearest(record: ClusterRecord) -> None:
         )
 
 
-class Graph:
+class OnnxGraph:
     """An ONNX graph in the making; values are known by name."""
 
     def __init__(self) -> None:
