@@ -399,7 +399,7 @@ def _itself(block: Block) -> Block:
 
 
 def _is_nested(kind: pa.DataType) -> bool:
-    return pa.types.is_map(kind) or pa.types.is_struct(kind)
+    return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
 
 
 class ArrowEngine:

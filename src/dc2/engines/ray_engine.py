@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from dc2.engines.arrow_adapter import RECORDS, ArrowSource, Task
-from dc2.errors import InputTypeError, SourceError
+from dc2.errors import InputError, InputTypeError, SourceError
 
 GROUPS = 8
 """Results are merged into so many before they leave the workers."""
@@ -27,13 +27,14 @@ class RayFrame:
 
         if not ray.is_initialized():
             raise SourceError("the Ray session of X has ended. Start one with ray.init and make the Dataset again.")
-        self._data = data
-        schema = data.limit(1).take_batch(1, batch_format="pyarrow").schema if data.count() else pa.schema([])
-        self.schema = _plain(schema.empty_table()).schema
+        self._data, self._n_rows = data, int(data.count())
+        if not self._n_rows:
+            raise InputError("Found array with 0 sample(s): the Dataset has no rows, while a minimum of 1 is required.")
+        self.schema = _plain(data.limit(1).take_batch(1, batch_format="pyarrow")).schema
 
     def count(self) -> int:
         """Return the number of rows."""
-        return int(self._data.count())
+        return self._n_rows
 
     def first(self, names: Sequence[str]) -> pa.Table:
         """Return these columns of the first row."""
