@@ -97,6 +97,13 @@ def test_spark_takes_words_and_lists(spark: Any) -> None:
     assert DC2Clustering(n_signatures=60, random_state=0).fit(vectors).n_features_in_ == 3
 
 
+def with_noise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give other values each time."""
+    for batch in batches:
+        noise = pa.array(np.random.default_rng().normal(size=len(batch)))
+        yield pa.RecordBatch.from_arrays([batch.column(0), noise], ["a", "b"])
+
+
 def test_spark_refuses_what_cannot_be_used(spark: Any, parquet: str) -> None:
     rows = spark.read.parquet(parquet)
     with pytest.raises(InputTypeError, match="streaming"):
@@ -104,7 +111,7 @@ def test_spark_refuses_what_cannot_be_used(spark: Any, parquet: str) -> None:
     with pytest.raises(InputTypeError, match="'m'"):
         clusterer().fit(rows.selectExpr("a", "map('x', b) AS m"))
     with pytest.raises(SourceError, match="same rows"):
-        clusterer().fit(rows.selectExpr("a", "rand() AS r"))
+        clusterer().fit(rows.select("a", "b").mapInArrow(with_noise, "a double, b double"))
     with pytest.raises(InputTypeError, match="sample_weight"):
         clusterer().fit(rows, sample_weight=np.ones(N_ROWS))
 

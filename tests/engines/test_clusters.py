@@ -67,7 +67,7 @@ def python() -> Path:
 def test_a_real_cluster_gives_the_labels_of_memory(python: Path, system: str) -> None:
     sources = os.pathsep.join([str(Path(dc2.__file__).parents[1]), str(ROOT / "tests"), str(ROOT)])
     done = subprocess.run(
-        [python, "-m", "pytest", "-qx", "-pno:cacheprovider", TESTS, "-k", f"test_{system}"],
+        [python, "-m", "pytest", "-qx", "-Wdefault", "-pno:cacheprovider", TESTS, "-k", f"test_{system}"],
         capture_output=True, text=True, timeout=SECONDS, cwd=ROOT,
         env={**os.environ, "PYTHONPATH": sources, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python),
              "OMP_NUM_THREADS": "1", "SPARK_LOCAL_IP": "127.0.0.1"},

@@ -252,11 +252,11 @@ def frame_of(engine: EngineName, paths: Sequence[str], address: str | None) -> A
     others = [path for path in paths if not path.endswith(".parquet")]
     if others:
         raise typer.BadParameter(f"--engine {engine} reads Parquet, but {others[0]!r} is none. Use --engine dask.")
+    read = getattr(import_module(f"dc2.engines.{engine}_engine"), f"{engine}_files")
     try:
-        read = getattr(import_module(f"dc2.engines.{engine}_engine"), f"{engine}_files")
+        return read(paths, address)
     except ImportError as error:
         raise ImportError(f'--engine {engine} needs what is not installed: pip install "dc2[{engine}]"') from error
-    return read(paths, address)
 
 
 @contextmanager

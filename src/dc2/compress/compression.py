@@ -402,11 +402,17 @@ def keep_rows(
 
 
 def _of_all_rows(source: Source, engine: Engine, router: Router) -> NDArray[np.int32]:
-    """Return the signature of every row, including rows of weight 0."""
+    """Return the signature of every row, including rows of weight 0; of rows that are not in memory, none."""
     if source.in_memory:
         return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)
     lookup = Lookup(router, None, source.feature_names)
-    return np.concatenate(list(engine.map(lookup, source, stage="compress")))
+    for _ in engine.map(lookup, source, stage="compress", merge=_first):
+        pass  # only to refuse bad values
+    return np.empty(0, np.int32)
+
+
+def _first(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    return parts[0]
 
 
 def _keep_repeated(

@@ -169,7 +169,7 @@ def _smallest_keyed(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     """Return the `size` distinct rows with the smallest hash of their key, by key, whatever order they come in."""
     rows, X = np.concatenate([part.rows for part in parts]), np.concatenate([part.X for part in parts])
     ones = [np.ones(len(part.rows), np.int64) if part.copies is None else part.copies for part in parts]
-    weights = None if parts[0].weights is None else np.concatenate([part.weights for part in parts])  # type: ignore[arg-type]
+    weights = None if parts[0].weights is None else np.concatenate([part.weights for part in parts])
     contents, hashes = row_hashes(X), hash_at(seed, rows)
     order = np.lexsort((contents, hashes))
     differs = np.ones(len(order), bool)

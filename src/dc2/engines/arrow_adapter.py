@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
@@ -27,7 +28,8 @@ from dc2.io.source import Block, Source, listed, row_hashes
 
 R = TypeVar("R")
 Batches = Iterable[pa.RecordBatch]
-Task = Callable[[int, Batches], Iterator[pa.RecordBatch]]
+Records = Iterator[pa.RecordBatch]
+Task = Callable[[int, Batches], Records]
 """Work on one partition, which has a number: a task that runs twice has the same number, and counts once."""
 
 RECORDS = pa.schema([("task", pa.int64()), ("piece", pa.int32()), ("pieces", pa.int32()), ("data", pa.binary())])
@@ -92,42 +94,19 @@ class Outcome:
         self.error = min((e for e in (self.error, other.error) if e is not None), key=str, default=None)
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A job on its way: bytes that are opened only by the version of dc2 that made them."""
-
-    payload: bytes
-    version: str
-
-    @classmethod
-    def of(cls, job: _Job) -> Sent:
-        """Pack a job."""
-        return cls(cloudpickle.dumps(job), versions.__version__)
-
-
-def run_task(payload: bytes, version: str, task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task that maps a function over its rows."""
-    outcome = Outcome()
+def run_task(payload: bytes, version: str, task: int, batches: Batches, *, merges: bool = False) -> Records:
+    """Yield the records of a task that maps a function over its rows, or merges the records of others."""
     try:
         job = _opened(payload, version)
-        outcome.add(_mapped(job, batches), job)
+        outcome = _merged(job, batches) if merges else _mapped(job, batches)
         outcome.results = job.joined(outcome.results)
     except NamesParameter as error:  # the rows or the version: to try again would not help
-        error.args = (f"In partition {task}: {error}",)
+        error.args = (str(error) if merges else f"In partition {task}: {error}",)
         outcome = Outcome(error=error)
     yield from _packed(task, outcome)
 
 
-def merge_task(payload: bytes, version: str, task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task that merges the records of others."""
-    total, job = Outcome(), _opened(payload, version)
-    for outcome in outcomes_in(batches):
-        total.add(outcome, job)
-    total.results = job.joined(total.results)
-    yield from _packed(task, total)
-
-
-def answer_task(payload: bytes, version: str, name: str, task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+def answer_task(payload: bytes, version: str, task: int, batches: Batches, *, name: str) -> Records:
     """Yield the rows of a task with an answer for each."""
     job = _opened(payload, version)
     for table in _grouped(batches, job.block_bytes):
@@ -170,6 +149,13 @@ def _mapped(job: _Job, batches: Batches) -> Outcome:
     for block in job.source.blocks(2**62):
         outcome.add(Outcome([job.function(block)], block.n_rows, job.rows.checksum), job)
     return outcome
+
+
+def _merged(job: _Job, batches: Batches) -> Outcome:
+    total = Outcome()
+    for outcome in outcomes_in(batches):
+        total.add(outcome, job)
+    return total
 
 
 def _grouped(batches: Batches, block_bytes: int) -> Iterator[pa.Table]:
@@ -316,17 +302,11 @@ class ArrowSource:
         result_bytes: int = 0,
     ) -> Iterator[Outcome]:
         """Map a function over the rows of a source that is or prepares this one, and yield what comes of tasks."""
-        job = Sent.of(_Job(function, merge, source, self, max(DEFAULT_BLOCK_BYTES, result_bytes // 2)))
-
-        def mapped(task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-            return run_task(job.payload, job.version, task, batches)
-
-        def merged(task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-            return merge_task(job.payload, job.version, task, batches)
-
+        job = _Job(function, merge, source, self, max(DEFAULT_BLOCK_BYTES, result_bytes // 2))
+        mapped = _sent(run_task, job)
+        merged = None if merge is None else _sent(run_task, job, merges=True)
         n_rows, checksum = 0, 0
-        merge_on_workers = merged if merge is not None else None
-        records = self._asked(stage, lambda: self.frame.records(self._needed, mapped, merge_on_workers))
+        records = self._asked(stage, lambda: self.frame.records(self._needed, mapped, merged))
         outcomes = outcomes_in(records)
         while (outcome := self._asked(stage, lambda: next(outcomes, None))) is not None:
             if outcome.error is not None:
@@ -382,11 +362,7 @@ class ArrowSource:
         name = column or ("values" if like.ndim > 1 else "label" if like.dtype.kind in "iu" else "score")
         if name in self.frame.schema.names:
             raise InputError(f"X has a column {name!r} already. Rename it, so that the new column can have this name.")
-        job = Sent.of(_Job(function, None, source, self, DEFAULT_BLOCK_BYTES))
-
-        def answered(task: int, batches: Batches) -> Iterator[pa.RecordBatch]:
-            return answer_task(job.payload, job.version, name, task, batches)
-
+        answered = _sent(answer_task, _Job(function, None, source, self, DEFAULT_BLOCK_BYTES), name=name)
         return self.frame.answered(answered, self.frame.schema.append(pa.field(name, _arrow(like[:0]).type)))
 
     def write(
@@ -413,12 +389,17 @@ class ArrowSource:
         self.__dict__.update(state, pieces=None)
 
 
+def _sent(work: Callable[..., Records], job: _Job, **options: Any) -> Task:
+    """Return a task with a job as bytes, which only the version of dc2 that made them opens."""
+    return partial(work, cloudpickle.dumps(job), versions.__version__, **options)
+
+
 def _itself(block: Block) -> Block:
     return block
 
 
 def _is_nested(kind: pa.DataType) -> bool:
-    return pa.types.is_map(kind) or pa.types.is_struct(kind)
+    return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
 
 
 class ArrowEngine:

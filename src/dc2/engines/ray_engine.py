@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import ray
-from ray.data import DataContext, SaveMode, read_parquet
 
 from dc2.engines.arrow_adapter import RECORDS, ArrowSource, Task
-from dc2.errors import InputTypeError, SourceError
+from dc2.errors import InputError, InputTypeError, SourceError
 
 GROUPS = 8
 """Results are merged into so many before they leave the workers."""
@@ -25,15 +23,18 @@ class RayFrame:
     def __init__(self, data: Any) -> None:
         if not hasattr(data, "map_batches"):
             raise InputTypeError(f"X is a {type(data).__module__}.{type(data).__name__}. Use a Dataset of Ray.")
+        import ray
+
         if not ray.is_initialized():
             raise SourceError("the Ray session of X has ended. Start one with ray.init and make the Dataset again.")
-        self._data = data
-        schema = data.limit(1).take_batch(1, batch_format="pyarrow").schema if data.count() else pa.schema([])
-        self.schema = _plain(schema.empty_table()).schema
+        self._data, self._n_rows = data, int(data.count())
+        if not self._n_rows:
+            raise InputError("Found array with 0 sample(s): the Dataset has no rows, while a minimum of 1 is required.")
+        self.schema = _plain(data.limit(1).take_batch(1, batch_format="pyarrow")).schema
 
     def count(self) -> int:
         """Return the number of rows."""
-        return int(self._data.count())
+        return self._n_rows
 
     def first(self, names: Sequence[str]) -> pa.Table:
         """Return these columns of the first row."""
@@ -59,6 +60,8 @@ class RayFrame:
 
     def write(self, frame: Any, names: Sequence[str], path: str, overwrite: bool) -> int:
         """Write Parquet, and return the number of rows."""
+        from ray.data import SaveMode, read_parquet
+
         mode = SaveMode.OVERWRITE if overwrite else SaveMode.ERROR
         frame.select_columns(list(names)).write_parquet(path, mode=mode)
         return int(read_parquet(path).count())
@@ -91,9 +94,11 @@ def _numbered(task: Task) -> Any:
 
 def ray_files(paths: Sequence[str], address: str | None) -> Any:
     """Return Parquet files as a Dataset, on the cluster at an address, or on one that is started here."""
+    import ray
+
     ray.init(address, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
-    DataContext.get_current().enable_progress_bars = False
-    return read_parquet(list(paths))
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    return ray.data.read_parquet(list(paths))
 
 
 def ray_source(data: Any, **options: Any) -> ArrowSource:

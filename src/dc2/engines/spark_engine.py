@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from dc2.engines.arrow_adapter import RECORDS, ArrowSource, Batches, Task
 from dc2.errors import InputTypeError, SourceError
@@ -26,6 +24,8 @@ class SparkFrame:
     def __init__(self, data: Any) -> None:
         if not hasattr(data, "mapInArrow"):
             raise InputTypeError(f"X is a {type(data).__module__}.{type(data).__name__}. Use a DataFrame of Spark.")
+        from pyspark.sql.pandas.types import to_arrow_schema
+
         try:
             streaming, fields = data.isStreaming, data.schema
         except Exception as error:
@@ -51,15 +51,20 @@ class SparkFrame:
 
     def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
         """Return the records of a task, merged in a few groups."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         kinds = from_arrow_schema(RECORDS)
         records = self._chosen(names).mapInArrow(_numbered(task), kinds)
         if merge is not None:  # all records of a task come to the same group, so that one that ran twice counts once
             records = records.repartition(GROUPS, "task").mapInArrow(_numbered(merge), kinds)
             return iter(records.toArrow().to_batches())
-        return (pa.RecordBatch.from_pylist([row.asDict()], schema=RECORDS) for row in records.toLocalIterator())
+        rows = ({**row.asDict(), "data": bytes(row["data"])} for row in records.toLocalIterator())
+        return (pa.RecordBatch.from_pylist([row], schema=RECORDS) for row in rows)
 
     def answered(self, task: Task, schema: pa.Schema) -> Any:
         """Return what a task makes of the rows, lazily."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         return self._data.mapInArrow(_numbered(task), from_arrow_schema(schema))
 
     def write(self, frame: Any, names: Sequence[str], path: str, overwrite: bool) -> int:
@@ -91,6 +96,8 @@ def _numbered(task: Task) -> Any:
 
 def spark_files(paths: Sequence[str], master: str | None) -> Any:
     """Return Parquet files as a DataFrame, in the session at a master, which is started if there is none."""
+    from pyspark.sql import SparkSession
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on this machine need its packages
     builder = SparkSession.builder.appName("dc2").config("spark.ui.showConsoleProgress", "false")
     if master is not None:

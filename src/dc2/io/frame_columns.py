@@ -113,8 +113,8 @@ def _hashable(column: Any) -> NDArray[np.int64]:
         )
         known = np.array([_hash_of(value) for value in coded.dictionary.to_pylist()] or [0], np.int64)
         values = known[coded.indices.fill_null(0).to_numpy(zero_copy_only=False)]
-    missing = column.is_null().to_numpy()
-    return np.where(missing, values ^ _MISSING, values) if missing.any() else values
+    hashed: NDArray[np.int64] = np.where(column.is_null().to_numpy(), values ^ _MISSING, values)
+    return hashed
 
 
 _MISSING = np.int64(0x51ED_270B_9F3C)

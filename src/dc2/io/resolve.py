@@ -138,9 +138,9 @@ def library_with_engine(data: Any) -> str | None:
     return "cuda" if library is None and is_on_cuda(data) else library
 
 
-def maker(library: str) -> Callable[..., Any]:
+def maker(library: str) -> Callable[..., Source]:
     """Return what makes the sources of a library; `dc2` knows where it is."""
-    make: Callable[..., Any] = getattr(import_module("dc2"), f"{library}_source")
+    make: Callable[..., Source] = getattr(import_module("dc2"), f"{library}_source")
     return make
 
 
@@ -300,7 +300,8 @@ def as_table(
     if library is not None:
 
         def open_rows(more_texts: Sequence[str]) -> StreamSource[Any]:
-            source: StreamSource[Any] = maker(library)(
+            make: Callable[..., Any] = maker(library)
+            source: StreamSource[Any] = make(
                 data, columns=columns, drop=drop, sample_weight=weight, extra=extra, mixed=True
             )
             return source

@@ -187,7 +187,7 @@ class Block:
 
     def identities(self, places: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Return what identifies the rows at some places: their keys or global indices."""
-        return self.start + places if self.keys is None else self.keys[places]
+        return (self.start + places).astype(np.int64, copy=False) if self.keys is None else self.keys[places]
 
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
