@@ -313,27 +313,23 @@ class _Fit:
         self.metric, self.shape = chosen.metric, chosen.shape
         self.held, self.pool = rows.held.measured_by(self.metric), rows.pool.measured_by(self.metric)
         self.by_signatures = self._signatures_are_better()
-        found, centres, sums, K = self._on_centres()
-        parts = self._in_parts(found, centres)
+        found = self._on_centres()
+        centres, coefficients = found.centres, found.coefficients
+        parts, outputs = self._in_parts(found)
         if parts is None:
             at = self.shape.at(centres)
-            everything = sums + normal_sums(at, len(centres), self.held.X, self.held.Y, self.held.weights)
-            coefficients = ProjectedRidge(everything, K).coefficients(found.ridge)
-            outputs = found.outputs
-        else:
-            coefficients = found.coefficients
-            outputs = found.outputs + parts.outputs
+            everything = found.sums + normal_sums(at, len(centres), self.held.X, self.held.Y, self.held.weights)
+            coefficients = ProjectedRidge(everything, found.K).coefficients(found.ridge)
         coefficients = coefficients.astype(centres.dtype)
         machine = KernelMachine(
-            self.metric, self.shape, centres, coefficients, rows.known.offset, rows.known.scale,
-            None if parts is None else parts.machines, found.ridge,
+            self.metric, self.shape, centres, coefficients, rows.known.offset, rows.known.scale, parts, found.ridge,
             importances_of(chosen, centres, coefficients, self.pool.X[:SEARCHED]), tuple(self.search.path),
         )  # fmt: skip
         return Fitted(machine, rows.held, outputs)
 
     # --- one machine on centres ------------------------------------------------------------------------------
 
-    def _on_centres(self) -> tuple[_OnCentres, NDArray[Any], NormalSums, NDArray[np.float64]]:
+    def _on_centres(self) -> _OnCentres:
         """Double the centres while that lowers the loss; each number takes one pass."""
         wanted = self.plan.n_centres
         if wanted is not None:
@@ -343,8 +339,8 @@ class _Fit:
         best = self._with_centres(cap >> doublings)
         for left in reversed(range(doublings)):
             found = self._with_centres(cap >> left)
-            pays = found[0].loss < WORTH_DOUBLING * best[0].loss
-            best = found if found[0].loss < best[0].loss else best
+            pays = found.loss < WORTH_DOUBLING * best.loss
+            best = min(best, found, key=lambda one: one.loss)
             if not pays:
                 break
         return best
@@ -366,7 +362,7 @@ class _Fit:
         useful = max(4 * FIRST_CENTRES, self.rows.n_rows / ROWS_PER_CENTRE)
         return int(min(len(self.pool), MOST_CENTRES, affordable, useful))
 
-    def _with_centres(self, count: int) -> tuple[_OnCentres, NDArray[Any], NormalSums, NDArray[np.float64]]:
+    def _with_centres(self, count: int) -> _OnCentres:
         rows = self.rows
         centres = signatures_of(self.pool, count, self.search.seed) if self.by_signatures else self.pool.X[:count]
         at, K = self.shape.at(centres), kernel_matrix(self.shape, centres)
@@ -384,9 +380,10 @@ class _Fit:
             outputs = predicted(at, coefficients, self.held.X)
             loss, error = self.search.score(outputs, self.held)
             self._record_trial("centres", self.shape, ridge, len(centres), 1, loss, error)
-            return _OnCentres(coefficients, ridge, loss, outputs)
+            return _OnCentres(centres, sums, K, coefficients, ridge, loss, outputs)
 
-        return best_ridge(tried, self.chosen.ridge, self.plan.space.ridge), centres, sums, K
+        found: _OnCentres = best_ridge(tried, self.chosen.ridge, self.plan.space.ridge)
+        return found
 
     def _record_trial(
         self, stage: str, shape: KernelShape, ridge: float, n_centres: int, n_parts: int, loss: float, error: float
@@ -410,12 +407,12 @@ class _Fit:
             return 2 ** int(np.ceil(np.log2(self.rows.n_rows / EXACT_ROWS))), True
         return 2 ** int(np.log2(max(1, affordable / PART_CENTRES))), False
 
-    def _in_parts(self, found: _OnCentres, centres: NDArray[Any]) -> _InParts | None:
-        """Return machines of parts, or None if they do not lower the loss on held-out rows."""
+    def _in_parts(self, found: _OnCentres) -> tuple[MachinesOfParts | None, NDArray[np.float64]]:
+        """Return machines of parts, or None if they do not lower the loss, and all outputs for held-out rows."""
         rows = self.rows
         n_parts, exact = self._n_parts()
         if n_parts < 2:
-            return None
+            return None, found.outputs
         tree = RPTree.grow(
             self.pool.X, max_leaves=n_parts, cut="median", sharpen=2, sample_weight=self.pool.weights,
             rng=self.seeds,
@@ -427,7 +424,8 @@ class _Fit:
         scored: list[NDArray[np.int64]] = []
         for first in range(0, tree.n_leaves, at_once):
             last = min(first + at_once, tree.n_leaves)
-            gather = _Gatherer(self.metric, self.shape.at(centres), found.coefficients, tree, (first, last), rows.known)
+            at = self.shape.at(found.centres)
+            gather = _Gatherer(self.metric, at, found.coefficients, tree, (first, last), rows.known)
             numbers, leaves, points = _joined(list(rows.engine.map(gather, rows.source, stage="conquer")))
             if first == 0:
                 shape, ridge = self._part_parameters(numbers, leaves, points, exact)
@@ -449,17 +447,17 @@ class _Fit:
         ridge: float,
         machines: list[PartMachine],
         scored: NDArray[np.int64],
-    ) -> _InParts | None:
-        """Return the machines of parts if they lower the loss on held-out rows."""
+    ) -> tuple[MachinesOfParts | None, NDArray[np.float64]]:
+        """Return machines of parts if they lower the loss on held-out rows, and the outputs for these."""
         starts = np.cumsum([0, *(len(machine.centres) for machine in machines)]).astype(np.int64)
-        outputs = np.concatenate([machine.outputs for machine in machines])[np.argsort(scored)]
-        loss, error = self.search.score(found.outputs + outputs, self.held)
+        outputs = found.outputs + np.concatenate([machine.outputs for machine in machines])[np.argsort(scored)]
+        loss, error = self.search.score(outputs, self.held)
         self._record_trial("parts", shape, ridge, int(starts[-1]), tree.n_leaves, loss, error)
         if loss >= WORTH_A_STEP * found.loss:
-            return None
+            return None, found.outputs
         centres = np.concatenate([machine.centres for machine in machines])
         coefficients = np.concatenate([machine.coefficients for machine in machines])
-        return _InParts(MachinesOfParts(tree, shape, centres, coefficients, starts), outputs)
+        return MachinesOfParts(tree, shape, centres, coefficients, starts), outputs
 
     def _part_parameters(
         self, numbers: NDArray[np.int64], leaves: NDArray[np.int32], points: Points, exact: bool
@@ -482,15 +480,12 @@ class _Fit:
 
 @dataclass(frozen=True, eq=False)
 class _OnCentres:
+    centres: NDArray[Any]
+    sums: NormalSums
+    K: NDArray[np.float64]
     coefficients: NDArray[np.float64]
     ridge: float
     loss: float
-    outputs: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class _InParts:
-    machines: MachinesOfParts
     outputs: NDArray[np.float64]
 
 
@@ -542,13 +537,8 @@ class _Gatherer:
 
 def _joined(parts: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32], Points]:
     numbers, leaves, points = zip(*parts, strict=True)
-    together = Points(
-        np.concatenate([p.X for p in points]),
-        np.concatenate([p.Y for p in points]),
-        np.concatenate([p.weights for p in points]),
-        np.concatenate([p.base for p in points]),
-    )
-    return np.concatenate(numbers), np.concatenate(leaves), together
+    arrays = zip(*((p.X, p.Y, p.weights, p.base) for p in points), strict=True)
+    return np.concatenate(numbers), np.concatenate(leaves), Points(*map(np.concatenate, arrays))
 
 
 def _threaded(function: Callable[..., Any], n_threads: int, *items: Sequence[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
-from dc2.errors import InputError, MissingValuesError, ParameterError
+from dc2.errors import InputError, MissingValuesError
 from dc2.io.columns import Columns, KnowsItsColumns
 from dc2.io.model_file import SaveMixin, saved_model, saved_record
 from dc2.io.outputs import check_output_path, check_room, write_labels
@@ -26,7 +26,7 @@ from dc2.io.source import Block, Source
 from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
 from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
-from dc2.learn.targets import class_labels, numeric_targets
+from dc2.learn.targets import class_labels, numeric_targets, refused
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.tables.auto_prepare import OpenedRows, Preparation
@@ -146,12 +146,7 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
         check_choice("kernel", self.kernel, ("auto", *KERNELS))
         check_choice("metric", self.metric, ("auto", *METRICS))
         if self.kernel == "rpf" and self.metric == "learned":
-            raise ParameterError(
-                "metric='learned': the rpf-kernel has no gradients. Use metric='auto'.",
-                parameter="metric",
-                value=self.metric,
-                problem="the rpf-kernel has no gradients.",
-            )
+            raise refused("metric", self.metric, "the rpf-kernel has no gradients.", "Use metric='auto'.")
         if not _is_auto(self.n_centres):
             check_integer("n_centres", self.n_centres, low=1)
         if not _is_auto(self.n_parts):

@@ -11,11 +11,10 @@ from sklearn.utils import TransformerTags, get_tags
 
 from dc2.compress.compressor import Compressor
 from dc2.compress.signatures import Signatures
-from dc2.errors import ParameterError
 from dc2.io.columns import fitted_source
 from dc2.learn.metadata_routing import metadata_router, takes_weights
 from dc2.learn.predictions import LearnedRecord, Predictions
-from dc2.learn.targets import Kind, TrainingSet, has_transform, kind_of, training_set
+from dc2.learn.targets import Kind, TrainingSet, has_transform, kind_of, refused, training_set
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike
 
@@ -239,22 +238,13 @@ class DC2(Predictions, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         if self.compressor is None:
             return Compressor(refine=5, random_state=self.random_state)
         if not isinstance(self.compressor, Compressor):
-            raise ParameterError(
-                f"compressor={self.compressor!r}: must be a dc2.Compressor or None.",
-                parameter="compressor",
-                value=self.compressor,
-                problem="must be a dc2.Compressor or None.",
-            )
+            raise refused("compressor", self.compressor, "not a dc2.Compressor.", "Give one, or None.")
         own: Compressor = clone(self.compressor)
         if self.random_state is not None:
             seed = self.compressor.random_state
             if seed is not None and seed is not self.random_state and seed != self.random_state:
-                raise ParameterError(
-                    f"random_state={self.random_state!r}: the compressor has random_state={seed!r}. Give one of them.",
-                    parameter="random_state",
-                    value=self.random_state,
-                    problem=f"the compressor has random_state={seed!r}.",
-                )
+                problem = f"the compressor has random_state={seed!r}."
+                raise refused("random_state", self.random_state, problem, "Give one of them.")
             own.set_params(random_state=self.random_state)
         return own
 
@@ -263,20 +253,11 @@ def _labels_of(estimator: Any, points: NDArray[Any]) -> NDArray[Any]:
     """Return the cluster of each point an estimator was fitted on."""
     name = type(estimator).__name__
     if not hasattr(estimator, "labels_") and not hasattr(estimator, "predict"):
-        raise ParameterError(
-            f"estimator={name}: it has neither labels_ nor predict after fit. Use a clusterer "
-            "that has, such as AgglomerativeClustering().",
-            parameter="estimator",
-            value=estimator,
-            problem="it has neither labels_ nor predict after fit.",
-        )
+        fix = "Use a clusterer that has, such as AgglomerativeClustering()."
+        raise refused("estimator", estimator, "it has neither labels_ nor predict after fit.", fix, shown=name)
     labels = np.asarray(estimator.labels_ if hasattr(estimator, "labels_") else estimator.predict(points))
     if len(labels) != len(points):
-        raise ParameterError(
-            f"estimator={name}: it returned {len(labels)} labels for {len(points)} signatures. "
-            "Use a clusterer of rows, such as AgglomerativeClustering().",
-            parameter="estimator",
-            value=estimator,
-            problem=f"it returned {len(labels)} labels for {len(points)} signatures.",
-        )
+        problem = f"it returned {len(labels)} labels for {len(points)} signatures."
+        fix = "Use a clusterer of rows, such as AgglomerativeClustering()."
+        raise refused("estimator", estimator, problem, fix, shown=name)
     return labels

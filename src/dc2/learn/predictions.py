@@ -1,4 +1,4 @@
-"""Answers for rows: by the fitted estimator block by block, or through the row's signature."""
+"""Results for rows: by the fitted estimator block by block, or through the row's signature."""
 
 from __future__ import annotations
 

@@ -82,6 +82,13 @@ def kind_of(estimator: Any) -> Kind:
     return Kind.DETECTOR
 
 
+def refused(parameter: str, value: Any, problem: str, fix: str, shown: str | None = None) -> ParameterError:
+    """Return the error about a parameter."""
+    shown = repr(value) if shown is None else shown
+    message = f"{parameter}={shown}: {problem} {fix}"
+    return ParameterError(message, parameter=parameter, value=value, problem=problem)
+
+
 def has_transform(estimator: Any) -> bool:
     """Return whether rows can be transformed: by the estimator, or else through their signature."""
     return hasattr(estimator, "transform") or (
@@ -91,40 +98,25 @@ def has_transform(estimator: Any) -> bool:
 
 def _check_estimator(estimator: Any) -> None:
     if isinstance(estimator, type):
-        raise ParameterError(
-            f"estimator={estimator.__name__}: this is a class. Give an instance: {estimator.__name__}().",
-            parameter="estimator",
-            value=estimator,
-            problem="this is a class.",
-        )
+        name = estimator.__name__
+        raise refused("estimator", estimator, "this is a class.", f"Give an instance: {name}().", shown=name)
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         missing = "fit" if not hasattr(estimator, "fit") else "get_params"
-        raise ParameterError(
-            f"estimator={estimator!r}: it has no {missing} method. Give a "
-            "scikit-learn estimator such as SVC(), KernelRidge() or SpectralClustering().",
-            parameter="estimator",
-            value=estimator,
-            problem=f"it has no {missing} method.",
-        )
+        fix = "Give a scikit-learn estimator such as SVC(), KernelRidge() or SpectralClustering()."
+        raise refused("estimator", estimator, f"it has no {missing} method.", fix)
     if get_tags(estimator).input_tags.pairwise:
-        raise ParameterError(
-            f"estimator={estimator!r}: it expects a precomputed matrix, but signatures are points. Give it a kernel or "
-            "metric by name or as a function, or fit it on a kernel matrix of Compressor().fit(X).signatures_.points.",
-            parameter="estimator",
-            value=estimator,
-            problem="it expects a precomputed matrix, but signatures are points.",
+        fix = (
+            "Give it a kernel or metric by name or as a function, or fit it on a kernel matrix of "
+            "Compressor().fit(X).signatures_.points."
         )
+        raise refused("estimator", estimator, "it expects a precomputed matrix, but signatures are points.", fix)
 
 
 def _check_predicts(estimator: Any, name: str) -> None:
     if not any(hasattr(estimator, method) for method in PREDICTIONS):
-        raise ParameterError(
-            f"estimator={name}: it has none of {', '.join(PREDICTIONS)} or transform for new rows. "
-            "Use one that has, or set its parameters so that it has (such as LocalOutlierFactor(novelty=True)).",
-            parameter="estimator",
-            value=estimator,
-            problem="it has no method for new rows.",
-        )
+        problem = f"it has none of {', '.join(PREDICTIONS)} or transform for new rows."
+        fix = "Use one that has, or set its parameters so that it has (such as LocalOutlierFactor(novelty=True))."
+        raise refused("estimator", estimator, problem, fix, shown=name)
 
 
 def _is_semi_supervised(estimator: Any) -> bool:
@@ -232,13 +224,8 @@ def _within_classes(
 ) -> TrainingSet:
     """Compress each class separately, so that every signature belongs to one class."""
     if compressor.scale is not None:
-        raise ParameterError(
-            f"scale={compressor.scale!r}: classes are compressed separately, so each would have its own scaling. "
-            "Use make_pipeline(StandardScaler(), DC2(...)).",
-            parameter="scale",
-            value=compressor.scale,
-            problem="classes are compressed separately, so each would have its own scaling.",
-        )
+        problem = "classes are compressed separately, so each would have its own scaling."
+        raise refused("scale", compressor.scale, problem, "Use make_pipeline(StandardScaler(), DC2(...)).")
     weights = weights_of(source, compressor.block_bytes)
     classes, codes, rows = _present_classes(y, weights)
     labelled = classes != UNLABELLED if semi_supervised else np.ones(len(classes), bool)
@@ -276,12 +263,8 @@ def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.b
     all others get come from them.
     """
     if n_signatures < len(rows):
-        raise ParameterError(
-            f"n_signatures={n_signatures}: too few for {len(rows)} classes. Use at least one each, better many.",
-            parameter="n_signatures",
-            value=len(rows),
-            problem=f"too few for {len(rows)} classes.",
-        )
+        problem = f"too few for {len(rows)} classes."
+        raise refused("n_signatures", n_signatures, problem, "Use at least one each, better many.")
     for_labelled = n_signatures
     if not labelled.all():
         rows_labelled = rows[labelled].sum()
