@@ -22,13 +22,14 @@ EQUALLY_GOOD = 1.7
 ROUNDS, SETTLED = 100, 1e-4  # of expectation maximisation; the gain in log likelihood per node that ends it
 MOST_RIVALS = 8  # clusters, besides its own, that a node may move to: those most connected to its own
 LEAST_SPREAD = 1e-3  # of a direction, as a share of the mean one
+MOST_COLUMNS = 32  # in more, clusters are far from Gaussian, and borders between Gaussians are worse
 
 
 def clouds_apart(nodes: GraphNodes, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return clusters with borders between Gaussians, if the graph finds these about as good; else the given ones.
 
-    Gaussians are fitted only if each cluster has, on average, more nodes than a Gaussian has numbers, and if rows have
-    coordinates.
+    Gaussians are fitted only if rows have coordinates, in at most 32 columns, and if each cluster has, on average, more
+    nodes than a Gaussian has numbers.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def clouds_apart(nodes: GraphNodes, labels: NDArray[np.int32]) -> NDArray[np.int
     """
     n_clusters, width = int(labels.max()) + 1, nodes.points.shape[1]
     numbers = (width + 1) * (width + 2) // 2
-    if n_clusters == 1 or len(labels) < n_clusters * numbers or nodes.graph.lengths is not None:
+    has_few_columns = nodes.graph.lengths is None and width <= MOST_COLUMNS
+    if n_clusters == 1 or not has_few_columns or len(labels) < n_clusters * numbers:
         return labels
     cut = normalised_cut(nodes.graph, labels)
     if cut == 0:
