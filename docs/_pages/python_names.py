@@ -6,7 +6,7 @@ from importlib import import_module
 __all__ = ["python_reference", "public_names"]
 
 SECTIONS = {
-    "Clusterers": ("DC2Clustering", "RPFCluster", "RASP", "KASP", "spectral_clustering"),
+    "Clusterers": ("DC2Clustering", "RPFCluster", "RASP", "KASP", "spectral_clustering", "compare", "Changes"),
     "Compression and neighbours": ("Compressor", "Signatures", "RPTree", "RPForest", "RPNeighbors"),
     "Kernel learning": ("KernelRegressor", "KernelClassifier", "DC2", "SignatureNystroem", "RPFFeatures"),
     "Data, models and scores": (),  # and every name that has no place above

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dc2.cluster import KASP, RASP, DC2Clustering, RPFCluster
+    from dc2.cluster import KASP, RASP, Changes, DC2Clustering, RPFCluster, compare
     from dc2.compress import Compressor, RPNeighbors, Signatures
     from dc2.io import CsvOptions, as_source, load
     from dc2.learn import DC2, RPFFeatures, SignatureNystroem
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dc2.versions import __version__, show_versions
 
 __all__ = [
+    "Changes",
     "Compressor",
     "CsvOptions",
     "DC2",
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "as_source",
     "clustering_accuracy",
+    "compare",
     "load",
     "majority_floor",
     "show_versions",
@@ -45,7 +47,7 @@ __all__ = [
 
 # A name is imported when it is first used: importing scikit-learn takes a second, which `dc2 --help` need not wait for.
 _CONTENTS = {
-    "dc2.cluster": ("DC2Clustering", "KASP", "RASP", "RPFCluster"),
+    "dc2.cluster": ("Changes", "DC2Clustering", "KASP", "RASP", "RPFCluster", "compare"),
     "dc2.compress": ("Compressor", "RPNeighbors", "Signatures"),
     "dc2.spectral": ("GaussianKernel", "RPFKernel", "spectral_clustering"),
     "dc2.learn": ("DC2", "KernelClassifier", "KernelRegressor", "RPFFeatures", "SignatureNystroem"),

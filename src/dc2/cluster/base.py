@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -16,14 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from dc2.cluster.changes import Changes, changes_between, counted_ways
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.inspection import TIES, InspectionMixin, Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
 from dc2.cluster.record import ClusterRecord
-from dc2.compress.populate import Lookup, OutlierScores, outlier_scores_of, populated
+from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, populated
 from dc2.compress.signatures import Signatures
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
-from dc2.errors import ClustersDoNotShowWarning, InputError, ParameterError
+from dc2.errors import ClustersDoNotShowWarning, InputError, InputTypeError, ParameterError
 from dc2.graph.conquest import Stability
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
@@ -374,6 +375,72 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         prepared = isinstance(X, PreparedSource) and X.feature_names == self.column_names
         return super()._source(X, extra) if preparer is None or prepared else preparer.source(X, extra)
 
+    def relabel(self, old: SignatureClusterer, X: Any = None) -> Self:
+        """Take over the numbers of the clusters of another model, by the rows that both have in common.
+
+        Clusters without a counterpart get numbers that the other model never used. Labels, `predict`, `summary` and
+        reports then have these numbers.
+
+        Parameters
+        ----------
+        old : DC2Clustering, RPFCluster, RASP or KASP
+            Fitted on the same columns.
+        X : array-like, data frame, path, ... as in `fit`, optional
+            Rows to match clusters by. None takes the signatures of this model, by weight; a table that was prepared
+            needs rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from dc2 import DC2Clustering
+        >>> X, y = make_blobs([30, 70], centers=[[0, 0], [20, 20]], random_state=0)
+        >>> old = DC2Clustering(random_state=0).fit(X)
+        >>> new = DC2Clustering(random_state=0).fit(X[:60]).relabel(old)
+        >>> bool((new.predict(X) == old.labels_).all())
+        True
+        """
+        check_is_fitted(self)
+        _check_clusterer(old)
+        record = self._record
+        if X is None:
+            before, now, weights = old._labels_of_signatures(record), record.conquest.labels, record.signatures.weights
+        else:
+            ways = counted_ways(old._streamed_labels(X), self._streamed_labels(X))
+            before, names = np.array([way[:2] for way in ways], np.int32).reshape(-1, 2).T
+            place = np.full(int(record.cluster_names.max()) + 2, -1, np.int32)
+            place[record.cluster_names] = np.arange(record.conquest.n_clusters, dtype=np.int32)
+            now, weights = place[names], np.array([way[3] for way in ways])
+        self._record = self._renamed(old, before, now, weights)
+        return self
+
+    def _renamed(
+        self, old: SignatureClusterer, before: NDArray[Any], now: NDArray[Any], weights: NDArray[np.float64]
+    ) -> ClusterRecord:
+        """Return the record with numbers of an old model, by the weight that its clusters share with these places."""
+        record = replace(self._record, names=None, unused=old._record.first_unused)
+        return record.renamed(record.conquest, before, now, weights)
+
+    def _labels_of_signatures(self, other: ClusterRecord) -> NDArray[np.int32]:
+        """Return the label that this model gives each signature of another."""
+        if self._record.preparer is not None or other.preparer is not None:
+            raise ParameterError("X=None: a table was prepared, so signatures are not in its units. Give rows.")
+        scaling, points = other.router.scaling, other.signatures.points
+        rows = np.asarray(points if scaling is None else scaling.undo(points))
+        if rows.shape[1] != self._record.columns.width:
+            raise InputError(
+                f"old was fitted on {self._record.columns.width} columns and this model on {rows.shape[1]}. Compare "
+                "models of the same columns."
+            )
+        return self._labels_of(as_source(rows))(Block(0, rows))
+
+    def _streamed_labels(self, X: Any) -> Iterator[NDArray[np.int32]]:
+        """Yield the labels of rows, block by block."""
+        source = self._source(X)
+        yield from (
+            on_host(labels)
+            for labels in engine_for(source, RunOptions.of(self)).map(self._labels_of(source), source, stage="populate")
+        )
+
     def _arriving(self, X: Any, sample_weight: Any) -> Source:
         """Return new rows with weights, which may be a column's name."""
         if not isinstance(sample_weight, str):
@@ -421,6 +488,48 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
 
 def _as_they_are(block: Block) -> NDArray[np.int32]:
     raise needs_coordinates()
+
+
+def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any) -> Changes:
+    """Return what changed between the clusters of two models, as labels of the same rows show it.
+
+    The clusters of a separate fit get the numbers of those that they share most rows with, as `relabel` gives them;
+    those of a model that was updated or relabelled keep theirs.
+
+    Parameters
+    ----------
+    old, new : DC2Clustering, RPFCluster, RASP or KASP
+        Fitted or loaded.
+    X : array-like, data frame, path, ... as in `fit`
+        Rows that both models label.
+
+    Returns
+    -------
+    Changes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from dc2 import DC2Clustering, compare
+    >>> X, _ = make_blobs([40, 50, 60], centers=[[0, 0], [9, 9], [90, 9]], random_state=0)
+    >>> old, new = DC2Clustering(2, random_state=0).fit(X), DC2Clustering(3, random_state=0).fit(X)
+    >>> compare(old, new, X).of("split")
+    [0, 2]
+    """
+    for model in (old, new):
+        _check_clusterer(model)
+    ways = counted_ways(old._streamed_labels(X), new._streamed_labels(X))
+    if new._record.names is None:
+        before, now = np.array([way[:2] for way in ways], np.int32).reshape(-1, 2).T
+        renamed = new._renamed(old, before, now, np.array([way[3] for way in ways]))
+        ways = [(was, int(renamed.named(np.array([now]))[0]), *rows) for was, now, *rows in ways]
+    return changes_between(ways)
+
+
+def _check_clusterer(model: Any) -> None:
+    if not isinstance(model, SignatureClusterer):
+        raise InputTypeError(f"a fitted clusterer of dc2 is needed; got {type(model).__name__}.")
+    check_is_fitted(model)
 
 
 def _warn_if_not_supported(record: ClusterRecord) -> None:

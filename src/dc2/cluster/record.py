@@ -186,7 +186,7 @@ class ClusterRecord:
     @property
     def first_unused(self) -> int:
         """The first number that no cluster ever had."""
-        return max(self.unused, self.conquest.n_clusters if self.names is None else 0)
+        return self.unused or self.conquest.n_clusters
 
     def renamed(
         self, conquest: Conquest, before: NDArray[np.int32], now: NDArray[np.int32], weights: NDArray[np.float64]

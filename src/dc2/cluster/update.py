@@ -25,7 +25,7 @@ from dc2.compress.compressor import Compressor
 from dc2.compress.neighbor_lists import nearest_points, signature_router
 from dc2.compress.populate import OutlierScores, on_host, outlier_scores_of
 from dc2.compress.routing import Router, StagedRouter
-from dc2.compress.sampling import distinct_rows, first_limit
+from dc2.compress.sampling import ALL, distinct_rows, first_limit
 from dc2.compress.signatures import SharedSums, Signatures, Sums, bytes_of_sums, grids
 from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.engine import Engine
@@ -45,7 +45,8 @@ from dc2.trees.neighbours import nearest_neighbours
 
 EXPECTED_WEIGHT = 2.0**30  # of the rows of an update; beyond, the last bits of sums may depend on the blocks
 FAR_BYTES = 2**27  # of far rows that are held; of more, a sample with larger weights stands for all
-EDGE_ROWS_PER_SIGNATURE = 64  # rows of an update that make edges
+EDGE_ROWS_PER_SIGNATURE = 32  # rows of an update that make edges; more change little
+HELD_PARTS = 16  # results of blocks that wait to be merged
 FEWEST_FAR = 0.25  # of the rows of a mean signature: fewer far rows join the nearest signatures
 FINER = 2.0  # new signatures stand for so many times fewer rows than the others
 COARSE = 4.0  # a signature whose share grew by this factor is divided
@@ -117,7 +118,7 @@ def _placed(work: _Work, forget: float, move: bool) -> tuple[_Placed, Signatures
         return placed, kept
     coarse = _too_coarse(signatures.weights, placed.sums.weights)
     if move and coarse.any():
-        placed = work.place(np.where(coarse, -1.0, limits))
+        placed = placed.with_far(work.rows_of(coarse), coarse)
     few = placed.far.weight < FEWEST_FAR * (kept.weights.sum() + placed.weight) / len(kept)
     stages = len(record.router.stages) if isinstance(record.router, StagedRouter) else 0
     return placed.joined() if (move and few) or stages >= MOST_STAGES else placed, kept
@@ -218,6 +219,21 @@ class _Placed:
         """The weight of all rows."""
         return float(self.sums.weights.sum()) + self.far.weight
 
+    def with_far(self, rows: _Rows, coarse: NDArray[np.bool_]) -> _Placed:
+        """Return the same with the rows of coarse signatures among the far ones; `rows` stand for them."""
+        sums, edges = self.sums.copy(), self.edges
+        weight = float(sums.weights[coarse].sum())
+        sums.totals[:, coarse], sums.counts[coarse] = 0.0, 0
+        inside = ~coarse[edges.ids]
+        edges = _Rows(
+            edges.rows[inside], edges.X[inside], edges.weights[inside], edges.ids[inside], edges.squared[inside],
+            edges.weight - weight,
+        )  # fmt: skip
+        rows = replace(rows, weight=weight)
+        scaled = [replace(part, weights=part.scaled_weights) for part in (self.far, rows)]
+        far = _Rows.join(scaled, 0, sum(map(len, scaled)))
+        return replace(self, sums=sums, far=far, edges=edges)
+
     def joined(self) -> _Placed:
         """Return the same with far rows added to their nearest signature."""
         sums = self.sums.copy()
@@ -276,10 +292,9 @@ class _Work:
         centres, few, names = router.centres, self.few, self.source.feature_names
         wide = np.maximum(np.ptp(centres.astype(np.float64), axis=0), np.sqrt(limits.max()))
         magic = grids(wide, EXPECTED_WEIGHT)
-        most_far = max(FAR_BYTES // (centres.shape[1] * centres.itemsize), len(centres))
         most_edges = EDGE_ROWS_PER_SIGNATURE * len(centres)
         limit = first_limit(most_edges, self.source.n_rows)
-        merge = partial(_Placed.join, seed=self.seed, most_far=most_far, most_edges=most_edges)
+        merge = partial(_Placed.join, seed=self.seed, most_far=self._most_rows, most_edges=most_edges)
         seed, scores_of, usual = self.seed, self._scores(), self.reach(move=False)
         shared = (SharedSums(*centres.shape), SharedSums(*centres.shape)) if self.engine.shares_memory else None
         nothing = Sums.zeros(0, centres.shape[1])
@@ -294,11 +309,9 @@ class _Work:
         def place_into(block: Block, sums: Sums, far_sums: Sums) -> _Placed:
             X, weights = block.X, np.ones(block.n_rows) if block.weights is None else block.weights
             rows = np.arange(block.start, block.stop)
-            near_ids = np.empty((len(X), few), np.int32) if few and whole is router else None
+            near_ids = np.empty((len(X), few), np.int32) if few and whole is router and limit == ALL else None
             squared = np.empty(len(X))
             ids = router.add_up(X, rows, block.weights, magic, sums, names, near_ids, squared)
-            if few and near_ids is None:
-                near_ids = whole.nearest_few(X, few)[0]
             ids = on_host(ids)
             far = np.flatnonzero((squared > limits[ids]) & (weights > 0))
             if len(far):
@@ -308,10 +321,10 @@ class _Work:
                 out = record.outliers.is_noise(scores_of(block))  # type: ignore[union-attr]
                 noise += np.bincount(ids[out], weights[out], len(centres))
             making = np.zeros(len(X), bool)
-            making[core.sample_rows(seed, block.start, block.stop, limit) - block.start] = True
+            making[core.sample_rows(seed, block.start, block.stop, limit if few else 0) - block.start] = True
             making[far] = False
-            edge = np.flatnonzero(making & (weights > 0)) if few else far[:0]
-            tuples = np.empty((0, few), np.int32) if near_ids is None else near_ids[edge]
+            edge = np.flatnonzero(making & (weights > 0))
+            tuples = whole.nearest_few(X[edge], few)[0] if near_ids is None else near_ids[edge]
             near_weight = float(weights.sum() - weights[far].sum())
             return _Placed(
                 nothing,
@@ -326,17 +339,42 @@ class _Work:
         parts: list[_Placed] = []
         result_bytes = 0 if shared is not None else 2 * bytes_of_sums(*centres.shape)
         for part in self.engine.map(place_block, self.source, stage="compress", merge=merge, result_bytes=result_bytes):
-            parts = [merge([*parts, part])]
+            parts = [*parts, part] if len(parts) < HELD_PARTS else [merge([*parts, part])]
         if not parts:
             none = np.empty(0, np.int64)
             empty = _Rows(none, centres[:0], limits[:0], none.astype(np.int32), limits[:0], 0.0)
             none_placed = Sums.zeros(*centres.shape)
             return _Placed(none_placed, none_placed, 0, empty, empty, 0.0 * limits, 0.0)
+        placed = merge(parts)
         if shared is None:
-            return parts[0]
+            return placed
         far_sums = shared[1].total()
         sums = shared[0].total().without(far_sums)
-        return replace(parts[0], sums=replace(sums, reach=np.minimum(sums.reach, limits)), far_sums=far_sums)
+        return replace(placed, sums=replace(sums, reach=np.minimum(sums.reach, limits)), far_sums=far_sums)
+
+    def rows_of(self, coarse: NDArray[np.bool_]) -> _Rows:
+        """Return rows of coarse signatures, by another pass: all, or those with the smallest hashes."""
+        router: Any = self.record.router
+        whole, seed = self.record.router_to_search(self.n_threads), self.seed
+        most = min(self._most_rows, 2 * EDGE_ROWS_PER_SIGNATURE * len(whole.centres))
+        limit = first_limit(most, self.source.n_rows)
+
+        def find(block: Block) -> _Rows:
+            at = core.sample_rows(seed, block.start, block.stop, limit) - block.start
+            X, weights = block.take(at), np.ones(len(at)) if block.weights is None else block.weights[at]
+            ids = router.assign(X)
+            here = np.flatnonzero(coarse[ids] & (weights > 0))
+            X = whole.prepared(X[here])
+            return _Rows(at[here] + block.start, X, weights[here], ids[here], np.zeros(len(here)), 0.0)
+
+        merge = partial(_Rows.join, seed=seed, most=most)
+        return merge(list(self.engine.map(find, self.source, stage="compress", merge=merge)))
+
+    @property
+    def _most_rows(self) -> int:
+        """How many rows of an update may be held."""
+        centres = self.record.router.centres
+        return int(max(FAR_BYTES // (centres.shape[1] * centres.itemsize), len(centres)))
 
     def _scores(self) -> OutlierScores | None:
         record = self.record
@@ -366,7 +404,7 @@ class _State:
     home : ndarray of intp
         For each signature at the beginning, then for each new one, where it is now; -1 if it was forgotten.
     near, near_weights : ndarray
-        The nearest signatures of rows that make edges, and the weights of the rows.
+        The nearest signatures, as numbered at the beginning, of rows that make edges, and the weights of the rows.
     """
 
     points: NDArray[np.float64]
@@ -437,11 +475,9 @@ class _State:
         off = self.centres[kept] - centres[at]
         reach = np.zeros(n)
         np.maximum.at(reach, at, (np.sqrt(self.reach[kept]) + np.sqrt((off * off).sum(axis=1))) ** 2)
-        near = np.where(self.near >= 0, home[self.near], -1).astype(np.int32)
-        there = near[:, :1].all(axis=1) if not near.size else near[:, 0] >= 0
         return _State(
             points, weights, spread, centres, reach, names, added(self.was), added(self.arrived), before,
-            added(self.noise), np.where(self.home >= 0, home[self.home], -1), near[there], self.near_weights[there],
+            added(self.noise), np.where(self.home >= 0, home[self.home], -1), self.near, self.near_weights,
         )  # fmt: skip
 
 
@@ -485,26 +521,22 @@ def _too_coarse(before: NDArray[np.float64], arrived: NDArray[np.float64]) -> ND
 
 
 def _edge_rows(record: ClusterRecord, placed: _Placed, kept: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest signatures of rows that make edges, old and new ones, equal ones added up."""
+    """Return the nearest signatures of rows that make edges, old and new ones."""
     similarity = record.similarity
     if not isinstance(similarity, GraphSimilarity):
         return np.empty((0, 0), np.int32), np.empty(0)
     old, weights = similarity.graph.near, similarity.graph.row_weights
     scale = kept / (weights.sum() or 1.0)
     near = np.concatenate([old, placed.edges.X.reshape(-1, old.shape[1])])
-    return _equal_added(near, np.concatenate([scale * weights, placed.edges.scaled_weights]))
+    return near, np.concatenate([scale * weights, placed.edges.scaled_weights])
 
 
 def _equal_added(
     near: NDArray[np.int32], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the distinct ones of some lists of signatures, in a fixed order, with their weights added."""
-    order = np.lexsort(near.T[::-1])
-    near, weights = near[order], weights[order]
-    starts = np.flatnonzero(np.append(True, (near[1:] != near[:-1]).any(axis=1)))
-    if not len(near):
-        return near, weights
-    return near[starts], np.add.reduceat(weights, starts)
+    """Return the distinct ones of some lists of signatures, with their weights added."""
+    distinct = distinct_rows(near.astype(np.float64))
+    return near[distinct.first], np.bincount(distinct.of_row, weights, len(distinct)).astype(np.float64)
 
 
 def _thinned(
@@ -632,13 +664,14 @@ def _graph_of(work: _Work, now: _State, router: Any, far: _Rows) -> tuple[Any, A
         few = min(work.few, len(now))
         whole = near(getattr(router, "whole", router), work.n_threads)
         lists = nearest_points(whole, few, work.n_threads)
-        tuples, weights = now.near[:, :few], now.near_weights
+        tuples = now.home[now.near[:, :few]].astype(np.int32)
+        tuples, weights = tuples[tuples[:, 0] >= 0], now.near_weights[tuples[:, 0] >= 0]
         broken = (np.diff(np.sort(tuples, axis=1), axis=1) == 0).any(axis=1) | (tuples < 0).any(axis=1)
         tuples = np.where(broken[:, None], lists[tuples[:, 0]], tuples)  # of signatures that are one now
         if len(far):
             found = replace(whole, scaling=None).nearest_few(np.ascontiguousarray(far.X, whole.dtype), few)[0]
             tuples, weights = np.concatenate([tuples, found]), np.concatenate([weights, far.scaled_weights])
-        tuples, weights = _thinned(*_equal_added(tuples, weights), 4 * EDGE_ROWS_PER_SIGNATURE * len(now))
+        tuples, weights = _thinned(*_equal_added(tuples, weights), 2 * EDGE_ROWS_PER_SIGNATURE * len(now))
         nodes = replace(nodes, near=NearRows(tuples, weights))
     return nodes, work.plan.built(nodes, work.seeds[1])
 
