@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dc2.core.reference import hash_at
 from dc2.trees.tree import NO_LIMIT, RPTree, grow_on
 
-N_TREES = 100
+N_TREES = 64
 N_COLUMNS = 3
 N_POINTS = 256
 SEED = 0x69736F
