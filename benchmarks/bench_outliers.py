@@ -79,9 +79,7 @@ def classes_as_outliers(load: Callable[[], tuple[Any, Any]], outliers: list[Any]
     X, y = map(np.asarray, load())
     rng = np.random.default_rng(0)
     is_out = np.isin(y, outliers)
-    chosen = [
-        rng.permutation(np.flatnonzero(which))[:limit] for which, limit in ((~is_out, MOST_ROWS), (is_out, most))
-    ]
+    chosen = [rng.permutation(np.flatnonzero(which))[:limit] for which, limit in ((~is_out, MOST_ROWS), (is_out, most))]
     rows = StandardScaler().fit_transform(X[np.concatenate(chosen)].astype(np.float64))
     return rows.astype(np.float32), np.repeat([0, 1], [len(part) for part in chosen])
 
@@ -169,7 +167,9 @@ def main() -> None:
         print(lines[-1], flush=True)
         if name in TASKS:
             of_classes.append([area for area, _ in found])
-    lines.append([f"mean of the {len(TASKS)} sets of classes", *(f"{area:.3f}" for area in np.mean(of_classes, axis=0))])
+    lines.append(
+        [f"mean of the {len(TASKS)} sets of classes", *(f"{area:.3f}" for area in np.mean(of_classes, axis=0))]
+    )
     text = [
         "Area under the ROC curve; in brackets processor time, which for dc2 is all of `fit`, the number of clusters "
         "not given, and the scores. scikit-learn's detectors have their defaults, with 20 neighbours. In the second "

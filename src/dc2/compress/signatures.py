@@ -276,7 +276,9 @@ class Signatures:
         if not given:
             raise InputError("nothing to merge: give at least one set of signatures.")
         if strange := [type(part).__name__ for part in given if not isinstance(part, Signatures)]:
-            raise InputTypeError(f"only Signatures can be merged; got {strange[0]}. Pass the signatures_ of compressors.")
+            raise InputTypeError(
+                f"only Signatures can be merged; got {strange[0]}. Pass the signatures_ of compressors."
+            )
         widths = [part.points.shape[1] for part in given]
         if len(set(widths)) > 1:
             raise InputError(f"signatures to be merged must have the same columns; got widths {widths}.")
