@@ -380,8 +380,8 @@ def _check_units(similarity: SimilarityRecipe, compression: Compression) -> None
     sigma, scaling = getattr(similarity, "sigma", None), compression.router.scaling
     if sigma is not None and getattr(scaling, "exponents", None) is not None and scaling.kind is None:
         raise ParameterError(
-            f"sigma={sigma!r}: values are so large or small that {compression.signatures.points.dtype.name} cannot hold "
-            "their squares, so dc2 rescaled them. Convert the rows to float64, or use scale='standard'.",
+            f"sigma={sigma!r}: squares of values do not fit into {compression.signatures.points.dtype.name}, so dc2 "
+            "rescaled the rows. Convert the rows to float64, or use scale='standard'.",
             parameter="sigma",
             value=sigma,
         )
