@@ -18,6 +18,7 @@ from dc2.compress.routing import deal
 from dc2.compress.sampling import take_sample
 from dc2.core import reference
 from dc2.engines import ThreadEngine
+from dc2.errors import InputTypeError
 from dc2.io import as_source
 from support.compress_data import WAYS, assert_same, direct_distortion, fitted, low_rank, way_name
 
@@ -304,7 +305,7 @@ def test_merged_signatures_stand_for_the_rows_of_all(X):
     assert merged.points.dtype == np.float32
     in_a_list = Signatures.merge([compressor.signatures_ for compressor in compressors])
     np.testing.assert_array_equal(in_a_list.points, merged.points)
-    with pytest.raises(InputTypeError, match="Compressor"):
+    with pytest.raises(InputTypeError, match="signatures_"):
         Signatures.merge(compressors)
     alone = Signatures.merge(compressors[0].signatures_)
     assert alone.distortion == compressors[0].distortion_

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dc2 import KASP, DC2Clustering
 from dc2.errors import ParameterError
-from dc2.spectral import GaussianKernel
+from dc2.spectral import Gaussian, GaussianKernel
 
 
 @parametrize_with_checks([GaussianKernel()])
@@ -59,3 +61,20 @@ def test_new_points_are_compared_with_the_fitted_ones(points):
 def test_an_impossible_sigma_is_refused(points, sigma):
     with pytest.raises(ParameterError, match="sigma must be"):
         clone(GaussianKernel(sigma=sigma)).fit(points)
+
+
+def test_an_offset_changes_no_cluster_of_kasp():
+    group = np.repeat([0, 1, 2], 100)
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.array([[0, 0], [9, 0], [0, 9]])[group]
+    labels = KASP(3, n_signatures=60, random_state=0).fit_predict(X)
+    for offset in (1e6, 1e9, 1e10):
+        moved = KASP(3, n_signatures=60, random_state=0).fit(X + offset)
+        assert adjusted_rand_score(labels, moved.labels_) == 1
+        np.testing.assert_array_equal(moved.predict(X + offset), moved.labels_)
+
+
+def test_a_sigma_in_units_that_float32_cannot_hold_is_refused():
+    X = np.random.default_rng(0).normal(size=(100, 2)) * 1000 + 2.0**31
+    with pytest.raises(ParameterError, match="float64"):
+        DC2Clustering(2, similarity=Gaussian(sigma=1000.0), random_state=0).fit(X.astype(np.float32))
+    assert DC2Clustering(2, similarity=Gaussian(sigma=1000.0), random_state=0).fit(X).bandwidth_ == 1000.0

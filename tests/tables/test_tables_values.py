@@ -133,6 +133,7 @@ def test_columns_are_found_by_name_in_any_order(order: list[str]) -> None:
     np.testing.assert_array_equal(model.predict(rows[order]), model.labels_)
 
 
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
 def test_representatives_of_a_frame_have_names_and_whole_numbers() -> None:
     draw = np.random.default_rng(0)
     rows = pd.DataFrame({"count": draw.integers(0, 9, 200) + 100 * (np.arange(200) % 2), "size": draw.normal(size=200)})

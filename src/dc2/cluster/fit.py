@@ -247,6 +247,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         engine, compression = _compressed(plan, opened, compress_seeds, clock)
     source = opened.source
 
+    _check_units(plan.similarity, compression)
     clock.enter("conquer")
     nodes = nodes_of(compression, plan.similarity, threads)
     similarity = plan.built(nodes, kernel_seeds)
@@ -407,7 +408,7 @@ def _compressed(
     _check_enough(compression.n_rows, plan.requested)
     if compress is plan.compress_frames and getattr(compression.router.scaling, "kind", None) == "standard":
         warnings.warn(
-            "the columns have very different scales (interquartile ranges differ more than tenfold), so dc2 divided "
+            "the columns have very different scales (interquartile ranges differ more than thirtyfold), so dc2 divided "
             "each by its standard deviation. Say scale='standard' to do so without this note, or prepare=None to take "
             "the numbers as they are.",
             PreparationNote,
@@ -430,6 +431,18 @@ def nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int)
             nodes, near=NearRows(nearest_points(compression.tree_router, few, n_threads), signatures.weights)
         )
     return replace(nodes, near=near_rows(near(compression.tree_router, n_threads), sample, few, n_threads))
+
+
+def _check_units(similarity: SimilarityRecipe, compression: Compression) -> None:
+    """Raise if a sigma in the units of the data meets rows that had to be rescaled because of their size."""
+    sigma, scaling = getattr(similarity, "sigma", None), compression.router.scaling
+    if sigma is not None and getattr(scaling, "exponents", None) is not None and scaling.kind is None:
+        raise ParameterError(
+            f"sigma={sigma!r}: squares of values do not fit into {compression.signatures.points.dtype.name}, so dc2 "
+            "rescaled the rows. Convert the rows to float64, or use scale='standard'.",
+            parameter="sigma",
+            value=sigma,
+        )
 
 
 def spawned(seeds: SeedSequence) -> list[SeedSequence]:

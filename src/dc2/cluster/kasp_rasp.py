@@ -153,7 +153,7 @@ class CentreRouter:
     def assign(self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0) -> NDArray[np.int32]:
         """Return the nearest centre of each row."""
         raise_if_not_finite(X, names, start)
-        nearest, _ = pairwise_distances_argmin_min(self._taken(X), self.centres)
+        nearest, _ = pairwise_distances_argmin_min(self._taken(X), self._centred)
         ids: NDArray[np.int32] = nearest.astype(np.int32)
         return ids
 
@@ -162,16 +162,22 @@ class CentreRouter:
         few = min(few, len(self.centres))
         from sklearn.neighbors import NearestNeighbors
 
-        search = NearestNeighbors(n_neighbors=few, algorithm="brute").fit(self.centres)
+        search = NearestNeighbors(n_neighbors=few, algorithm="brute").fit(self._centred)
         distances, ids = search.kneighbors(self._taken(X))
         return ids.astype(np.int32), distances**2
+
+    @property
+    def _centred(self) -> NDArray[Any]:
+        """The centres about their mean: squares of a large offset would drown the distances."""
+        centred: NDArray[Any] = self.centres - self.centres.mean(axis=0)
+        return centred
 
     def _taken(self, X: NDArray[Any]) -> NDArray[Any]:
         X = X.astype(self.centres.dtype, copy=False)
         X = X if self.scaling is None else self.scaling.apply(X)
         # Squares of very distant rows would overflow; beyond all centres a smaller distance gives the same order.
         largest = np.finfo(X.dtype).max ** 0.5 / (8 * X.shape[1])
-        clipped: NDArray[Any] = np.clip(X, -largest, largest)
+        clipped: NDArray[Any] = np.clip(X - self.centres.mean(axis=0), -largest, largest)
         return clipped
 
 

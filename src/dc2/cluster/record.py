@@ -121,7 +121,10 @@ class ClusterRecord:
             and (self.outliers is None or isinstance(self.outliers, Outliers))
             and (self.preparer is None or _makes(self.preparer, self.columns))
             and (self.names is None or self._are_numbers(self.names))
-            and (self.known is None or (self.preparer is not None and _are_shares(self.known, n_signatures, self.columns)))
+            and (
+                self.known is None
+                or (self.preparer is not None and _are_shares(self.known, n_signatures, self.columns))
+            )
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dc2.core.reference import hash_at
 from dc2.trees.tree import NO_LIMIT, RPTree, grow_on
 
-N_TREES = 100
+N_TREES = 64
 N_COLUMNS = 3
 N_POINTS = 256
 SEED = 0x69736F
@@ -105,9 +105,7 @@ def _few_of(columns: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def _grown(points: NDArray[Any], seed: int) -> tuple[RPTree, NDArray[np.float64]]:
-    tree, leaf = grow_on(
-        points, None, seed=SEED + seed, leaf_size=2.0, max_leaves=NO_LIMIT, cut="uniform", sharpen=0
-    )
+    tree, leaf = grow_on(points, None, seed=SEED + seed, leaf_size=2.0, max_leaves=NO_LIMIT, cut="uniform", sharpen=0)
     return tree, tree.leaf_depths + _further_cuts(np.bincount(leaf, minlength=tree.n_leaves))
 
 

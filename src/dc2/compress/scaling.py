@@ -16,7 +16,7 @@ from dc2.io.model_file import saved_record
 SCALES = (None, "standard", "robust")
 IF_APART = "standard if apart"
 """The scale of frames and files unless another one is asked for."""
-APART = 10.0
+APART = 30.0
 """Largest over smallest interquartile range; on public tables those of one unit differ by at most 7."""
 CENTRED = 0.1  # standard deviations
 METRICS = ("euclidean", "cosine")
@@ -163,7 +163,7 @@ def learn_scaling(
 
 
 def are_apart(X: NDArray[Any], weights: NDArray[np.float64] | None = None) -> bool:
-    """Return whether interquartile ranges of columns differ more than tenfold; not of columns that somebody centred.
+    """Return whether interquartile ranges of columns differ more than thirtyfold; not of columns that somebody centred.
 
     Examples
     --------

@@ -284,8 +284,9 @@ class Signatures:
         given = [part for some in parts for part in (some if isinstance(some, list | tuple) else [some])]
         if not given:
             raise InputError("nothing to merge: give at least one set of signatures.")
-        if strange := [type(part).__name__ for part in given if not isinstance(part, Signatures)]:
-            raise InputTypeError(f"only Signatures can be merged; got {strange[0]}. Pass the signatures_ of compressors.")
+        for part in given:
+            if not isinstance(part, Signatures):
+                raise InputTypeError(f"only Signatures can be merged; got {type(part).__name__}. Pass signatures_.")
         widths = [part.points.shape[1] for part in given]
         if len(set(widths)) > 1:
             raise InputError(f"signatures to be merged must have the same columns; got widths {widths}.")

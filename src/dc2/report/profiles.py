@@ -307,7 +307,7 @@ class Profile:
     def known(self, column: int) -> NDArray[np.float64] | None:
         """Return the share of rows of each cluster with a value in a column; None if no value is missing."""
         known = None if self.clusters is None else self.clusters.known_in(slice(column, column + 1))
-        if known is None or self.clusters is None or known.all():
+        if known is None or self.clusters is None or (known == 1).all():
             return None
         return self.clusters.means(known[:, 0])
 
