@@ -522,7 +522,7 @@ def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any) -> Changes
     if new._record.names is None:
         before, now = np.array([way[:2] for way in ways], np.int32).reshape(-1, 2).T
         renamed = new._renamed(old, before, now, np.array([way[3] for way in ways]))
-        ways = [(was, int(renamed.named(np.array([now]))[0]), *rows) for was, now, *rows in ways]
+        ways = [(was, int(renamed.named(np.array([k]))[0]), rows, others) for was, k, rows, others in ways]
     return changes_between(ways)
 
 

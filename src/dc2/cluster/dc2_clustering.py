@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -491,7 +491,7 @@ class DC2Clustering(SignatureClusterer):
         plain: dict[str, Any] = {"scale": None, "metric": "euclidean"}
         compressor = None if self.compressor is None else clone(self.compressor).set_params(**plain)
         other: DC2Clustering = clone(self).set_params(compressor=compressor, **plain)
-        return other._compress(self._record.requested)[0]
+        return cast(Compress, other._compress(self._record.requested)[0])
 
     def labels_of_layer(self, layer: int) -> NDArray[np.int32]:
         """Return the clusters of one of ``layers_``: of rows if they are in memory, otherwise of signatures.

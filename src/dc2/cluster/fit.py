@@ -21,6 +21,7 @@ from dc2.compress.divide import Plan, plan_of
 from dc2.compress.edge_rows import EdgesPerRow
 from dc2.compress.neighbor_lists import nearest_points, signature_router
 from dc2.compress.populate import typical_distance
+from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.engines.engine import Engine, progress_for
@@ -436,7 +437,7 @@ def nodes_of(compression: Compression, recipe: SimilarityRecipe, n_threads: int)
 def _check_units(similarity: SimilarityRecipe, compression: Compression) -> None:
     """Raise if a sigma in the units of the data meets rows that had to be rescaled because of their size."""
     sigma, scaling = getattr(similarity, "sigma", None), compression.router.scaling
-    if sigma is not None and getattr(scaling, "exponents", None) is not None and scaling.kind is None:
+    if sigma is not None and isinstance(scaling, Scaling) and scaling.exponents is not None and scaling.kind is None:
         raise ParameterError(
             f"sigma={sigma!r}: squares of values do not fit into {compression.signatures.points.dtype.name}, so dc2 "
             "rescaled the rows. Convert the rows to float64, or use scale='standard'.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -103,9 +103,19 @@ def update(
         after.without_rows(),
         n_rows=record.n_rows + placed.n_rows,
         base=record.n_fitted,
+        known=_known_shares(record, after),
         stage_seconds=clock.seconds,
         changes=_changes(record, now, labels, after, drift),
     )
+
+
+def _known_shares(record: ClusterRecord, after: ClusterRecord) -> NDArray[np.float32] | None:
+    """Return which values of the rows of signatures are known: as those of the nearest signature before."""
+    if record.known is None:
+        return None
+    nearest = replace(cast(Router, record.router), scaling=None).assign(after.signatures.points)
+    known: NDArray[np.float32] = record.known[nearest]
+    return known
 
 
 def _placed(work: _Work, forget: float, move: bool) -> tuple[_Placed, Signatures]:
@@ -244,7 +254,7 @@ class _Placed:
 
 def _reach_of(record: ClusterRecord) -> NDArray[np.float64]:
     """Return how far out rows of each signature may be, as a squared distance: at least as far as any row was."""
-    usual, reach = SPREADS * record.signatures.spread, record.router.reach
+    usual, reach = SPREADS * record.signatures.spread, cast(Router, record.router).reach
     return usual if reach is None else np.maximum(reach, usual)
 
 
@@ -433,7 +443,8 @@ class _State:
         joint = _pooled(pair, np.stack([points, means]), np.stack([kept.spread, spread]))
         noise = 0.0 if record.noise_weights is None else (1.0 - forget) * record.noise_weights
         near, near_weights = _edge_rows(record, placed, kept.weights.sum())
-        before = 0.0 if record.router.reach is None else (1.0 - forget) * record.router.reach
+        of_fit = cast(Router, record.router).reach
+        before = 0.0 if of_fit is None else (1.0 - forget) * of_fit
         reach = np.maximum(before, placed.sums.reach)
         return cls(
             *joint,
@@ -721,7 +732,7 @@ def _conquered_rows(work: _Work, now: _State, far: _Rows) -> tuple[ClusterRecord
     names[: len(now)] = now.names
     after = replace(
         record,
-        router=replace(found.router, scaling=record.router.scaling),
+        router=replace(found.tree_router, scaling=record.router.scaling),
         signatures=found.signatures,
         similarity=similarity,
         outliers=_outliers_with(record, np.bincount(found.ids[: len(now)], now.noise, len(nodes)).astype(np.float64)),

@@ -30,13 +30,30 @@ from dc2.report.profiles import (
 )
 
 
+class FittedRecord(Protocol):
+    """What statistics need of the record of a fit."""
+
+    @property
+    def is_graph(self) -> bool: ...  # noqa: D102
+    @property
+    def held_rows(self) -> NDArray[Any]: ...  # noqa: D102
+    @property
+    def known(self) -> NDArray[np.float32] | None: ...  # noqa: D102
+    @property
+    def preparer(self) -> Any: ...  # noqa: D102
+    def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...  # noqa: D102
+
+
 class FittedClusterer(Protocol):
     """What statistics need of a fitted clusterer; attributes that only some clusterers have are looked up by name."""
 
     random_state: Any
+    _record: FittedRecord
 
     @property
     def column_names(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
+    def cluster_numbers_(self) -> NDArray[np.int32]: ...  # noqa: D102
     @property
     def n_clusters_(self) -> int: ...  # noqa: D102
     @property
@@ -211,7 +228,8 @@ class ClusterStatistics:
         scaling = model.router_.scaling
         sphere = scaling if isinstance(scaling, Sphere) else None
         names, values = model.column_names, points if scaling is None else scaling.undo(points)
-        if model._record.is_graph:
+        record = model._record
+        if record.is_graph:
             names, values = (), points[:, :0]
         elif names is None:
             names = tuple(f"x{i}" for i in range(points.shape[1])) if sphere is None else sphere.names
@@ -238,7 +256,7 @@ class ClusterStatistics:
             noise=None if noise is None else float(noise.sum()),
             fitted=model,
             sphere=sphere,
-            known=model._record.known,
+            known=record.known,
         )
 
     @property
@@ -427,7 +445,7 @@ class ClusterStatistics:
     @cached_property
     def labelled_rows(self) -> LabelledRows:
         """The rows that the model holds, in the units of the data: rules are found for them."""
-        record = self.model._fitted()
+        record = self.model._record
         values = record.in_units(record.held_rows.astype(np.float64))
         categories = {} if record.preparer is None else record.preparer.level_columns
         return LabelledRows(values, self.labels, self.weights, self.names, categories)
