@@ -18,12 +18,13 @@ from sklearn.neighbors import NearestNeighbors
 from dc2 import DC2Clustering
 from dc2.errors import InputError, ParameterError
 from dc2.graph.borders import clouds_apart
-from dc2.graph.communities import find_communities
+from dc2.graph.communities import better_cut, find_communities
 from dc2.graph.fixed_k import merged
 from dc2.graph.layers import CommunityResult, by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph
-from dc2.graph.resolutions import GraphNodes, join_isolated, solid
+from dc2.graph.resolutions import GraphNodes, join_isolated, solid, sweep_resolutions
+from dc2.graph.select_k import NEARLY_EQUAL, Evidence, candidates
 
 
 def neighbours(X):
@@ -62,7 +63,7 @@ def blobs_result(blobs):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(1, 30))
-def test_ties_are_the_rows_near_both_ends(seed, n_rows, m, n_more):
+def test_edges_count_the_rows_near_both_ends(seed, n_rows, m, n_more):
     rng = np.random.default_rng(seed)
     n_nodes = m + n_more
     near = np.array([rng.permutation(n_nodes)[:m] for _ in range(n_rows)], dtype=np.int32)
@@ -87,7 +88,7 @@ def test_whole_weights_count_as_repeated_rows():
 
 
 @given(st.floats(1e-300, 1e300))
-def test_weights_of_any_size_give_whole_ties_that_add_up_exactly(scale):
+def test_weights_of_any_size_give_whole_edges_that_add_up_exactly(scale):
     near = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 0]], dtype=np.int32)
     weights = np.array([0.3, 1.7, 1 / 7]) * scale
     graph = shared_rows_graph(near, weights, 4)
@@ -158,6 +159,18 @@ def test_a_number_gives_the_same_clusters_whatever_was_found_before(overlapping,
         np.testing.assert_array_equal(first.labels, again.labels)
 
 
+def test_a_cut_with_fewer_edges_is_better_unless_it_separates_nearly_nothing(blobs):
+    X, y = blobs
+    graph = nodes_of(np.concatenate([X, 100 + X[:8]])).graph
+    crowd = np.zeros(8, dtype=np.int64)
+    clean = np.concatenate([y >= 2, crowd]).astype(np.int32)
+    through_a_cluster = np.concatenate([X[:, 1] > X[y == 1, 1].mean(), crowd]).astype(np.int32)
+    a_few = np.repeat([0, 1], [len(X), 8]).astype(np.int32)
+    assert better_cut(graph, clean, through_a_cluster)
+    assert not better_cut(graph, through_a_cluster, clean)
+    assert not better_cut(graph, a_few, through_a_cluster)
+
+
 def test_a_model_asked_again_for_a_number_gives_what_a_fit_gives(overlapping):
     model = DC2Clustering(random_state=0).fit(overlapping[0])
     for k in (2, 3, 50, 300):
@@ -193,7 +206,7 @@ def test_moved_borders_do_not_depend_on_threads_or_the_unit_of_weights(overlappi
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 30), st.integers(1, 20), st.integers(0, 1000))
-def test_merging_joins_the_most_strongly_tied_pair_each_time(n_nodes, k, seed):
+def test_merging_joins_the_most_strongly_connected_pair_each_time(n_nodes, k, seed):
     X = np.random.default_rng(seed).normal(size=(n_nodes, 2))
     graph = shared_rows_graph(neighbours(X), None, n_nodes)
     start = np.arange(n_nodes, dtype=np.int32)
@@ -215,7 +228,7 @@ def test_merging_joins_the_most_strongly_tied_pair_each_time(n_nodes, k, seed):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 60), st.integers(1, 3), st.integers(0, 1000))
-def test_parts_without_ties_join_as_single_linkage_does(n_nodes, width, seed):
+def test_parts_without_edges_join_as_single_linkage_does(n_nodes, width, seed):
     X = np.random.default_rng(seed).normal(size=(n_nodes, width))
     graph = shared_rows_graph(np.arange(n_nodes, dtype=np.int32)[:, None], None, n_nodes)
     start = (np.arange(n_nodes) // 2).astype(np.int32)
@@ -270,7 +283,7 @@ def test_a_handful_of_nodes_is_one_cluster(n_nodes):
     assert conquered(X).n_clusters == 1
 
 
-def test_a_graph_without_ties_is_ordinary():
+def test_a_graph_without_edges_is_ordinary():
     X = np.arange(6.0)[:, None]
     graph = shared_rows_graph(np.arange(6, dtype=np.int32)[:, None], None, 6)
     nodes = GraphNodes(graph, X, np.ones(6), seed=0, n_threads=1)
@@ -283,6 +296,16 @@ def test_weights_times_a_constant_change_nothing(blobs):
     node_weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
     once, often = conquered(X, node_weights=node_weights), conquered(X, node_weights=8 * node_weights)
     np.testing.assert_array_equal(once.labels, often.labels)
+
+
+@pytest.mark.parametrize("noise", [0.5, 2.0])
+def test_of_numbers_with_nearly_equal_scores_the_finest_is_chosen(blobs, noise):
+    nodes = nodes_of(blobs[0] + np.random.default_rng(1).normal(size=blobs[0].shape) * noise)
+    sweep = sweep_resolutions(nodes)
+    first, *others = candidates(sweep, Evidence(nodes, sweep), RequestedClusters())
+    enough = NEARLY_EQUAL * max(candidate.score for candidate in (first, *others))
+    assert first.score >= enough
+    assert all(c.score < enough for c in others if c.plateau.n_clusters > first.plateau.n_clusters)
 
 
 def test_threads_change_nothing(blobs):
@@ -299,7 +322,7 @@ def test_choosing_again_is_choosing(blobs):
     np.testing.assert_array_equal(result.labels, conquered(X).labels)
 
 
-# --- strays ------------------------------------------------------------------------------------------------------
+# --- isolated nodes ----------------------------------------------------------------------------------------------
 
 
 def test_no_solid_community_means_that_the_largest_is():
@@ -310,13 +333,13 @@ def test_many_small_communities_are_solid():
     assert solid(np.full(5000, 5.0)).all()
 
 
-def test_strays_join_what_they_are_tied_to_and_else_the_nearest():
+def test_isolated_nodes_join_what_they_are_connected_to_and_else_the_nearest():
     near = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [8, 4]], dtype=np.int32)
     graph: SharedRowsGraph = shared_rows_graph(near, None, 10)
     points = np.array([0, 0, 0, 0, 50, 50, 50, 50, 1, 2.0])[:, None]
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 3], dtype=np.int32)
     joined = join_isolated(graph, labels, np.ones(10), points)
-    # 8 lies near the first four but is tied to the others; 9 has no ties, and what lies nearest to it is 8.
+    # 8 is near the first four but connected to the others; 9 has no edges, and 8 is nearest to it.
     np.testing.assert_array_equal(joined, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
 
 
@@ -378,16 +401,16 @@ def test_numbers_go_by_mass_then_by_first_node(labels):
     assert adjusted_rand_score(labels, numbered) == 1
 
 
-# --- wishes ------------------------------------------------------------------------------------------------------
+# --- requested numbers -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bounds", [(0, 3), (5, 2), (-1, None)])
-def test_impossible_wishes_are_refused(bounds):
+def test_impossible_numbers_are_refused(bounds):
     with pytest.raises(ParameterError, match=str(bounds[0])):
         RequestedClusters(*bounds)
 
 
-def test_ties_that_go_one_way_only_are_refused():
+def test_edges_that_go_one_way_only_are_refused():
     graph = shared_rows_graph(np.array([[0, 1], [1, 2], [0, 2]], np.int32), None, 3)
     graph.check()
     with pytest.raises(InputError, match="not the same in both directions"):

@@ -137,7 +137,7 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
         labels, found_at = exactly(nodes, sweep, k)
         resolution = np.nan if found_at is None else found_at
     other = _merged_finer(nodes, sweep, k)
-    if other is not None and _better_cut(nodes.graph, other, labels):
+    if other is not None and better_cut(nodes.graph, other, labels):
         labels, resolution = other, np.nan
     chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, same[0].width if same else 0.0)
     verdict = Verdict(requested, chosen, None, evidence.least, resolution)
@@ -182,7 +182,7 @@ def _merged_finer(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> NDArray[
     return min(found, key=lambda labels: crossing_share(nodes.graph, labels), default=None)
 
 
-def _better_cut(graph: SharedRowsGraph, other: NDArray[np.int32], labels: NDArray[np.int32]) -> bool:
+def better_cut(graph: SharedRowsGraph, other: NDArray[np.int32], labels: NDArray[np.int32]) -> bool:
     """Return whether half as many edges cross, with at least half of the information: not all nodes in one cluster."""
     half_crossing = 2 * crossing_share(graph, other) < crossing_share(graph, labels)
     return half_crossing and 2 * information(other, graph.volumes) > information(labels, graph.volumes)
