@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -37,6 +38,7 @@ __all__ = [
 SENSORS = ("ht_sensor", "gas_sensor")
 SMALL_NOISE = 0.1  # of the data's own standard deviation: the theorem is about small noise
 NEGLIGIBLE = 1.0  # points of accuracy
+BUSY = 1.5  # processes for each core, ours included
 NOT_RUN, SIMULATED = "not run", "simulated"
 _CLUMPS = ("separated", "overlapping")
 _DEEPEST = 8  # nearly all leaves are at least this deep; beyond that, a few deep ones decide
@@ -109,6 +111,16 @@ def _at_floor(summary: Summary, found: Found, best: Callable[[str], float]) -> F
     return found
 
 
+def _if_quiet(summary: Summary, found: Found, suffix: str = "") -> Found:
+    """Exclude sets whose times were measured while more processes wanted a core than there are cores, and half more."""
+    for name in PAPER_SETS:
+        rows, title = pick(summary.rows, data_set=name), summary.title(name) + suffix
+        cores = re.search(r"of (\d+) cores", rows[0].get("machine", "")) if rows else None
+        if title in found.figures and cores and (summary.median("load", data_set=name) or 0) > BUSY * int(cores[1]):
+            found.excluded[title] = "busy machine"
+    return found
+
+
 def small_noise(rows: Iterable[Row]) -> list[Row]:
     """Return the rows whose noise is small compared with the spread of the data."""
     return [row for row in rows if float(row["sigma2"]) <= SMALL_NOISE**2 * float(row["variance"])]
@@ -121,7 +133,7 @@ def laplacian_slopes(store: Store) -> Found:
         for perturbation in ("noise", "signatures"):
             some = small_noise(pick(rows, data_set=name, variant=f"gaussian, {perturbation}"))
             fitted = slope(numbers(some, "sigma2"), numbers(some, "laplacian2"))
-            title = f"{title_of(name, rows)}, {perturbation}"
+            title = f"{title_of(name, rows)} with {perturbation}"
             if fitted is None:
                 found.excluded[title] = NOT_RUN
             else:
@@ -175,7 +187,8 @@ def distortion_ratios(sets: Iterable[str] = PAPER_SETS) -> Measure:
             def ratio(name: str, variant: str = variant) -> float:
                 return summary.mean("ratio", data_set=name, variant=variant) or 0.0
 
-            found |= _by_set(summary, ratio, sets=sets, scored=True, suffix=f", {variant}")
+            needs = {variant: ""}
+            found |= _by_set(summary, ratio, sets=sets, scored=True, needs=needs, suffix=f" with {variant}")
         return found
 
     return measure
@@ -248,7 +261,7 @@ def _times(store: Store, ratio: Callable[[dict[str, float]], float], methods: It
         }
         return ratio(seconds)
 
-    return _by_set(summary, of, needs=wanted)
+    return _if_quiet(summary, _by_set(summary, of, needs=wanted))
 
 
 def time_over(method: str, other: str) -> Measure:
@@ -281,7 +294,8 @@ def partition_times(column: str) -> Measure:
                 one, more = (summary.median(column, data_set=name, variant=v, selection=by) for v, by in wanted.items())
                 return more / one if one and more else 1.0
 
-            part = _by_set(summary, ratio, needs=wanted, suffix=f", {n} partitions")
+            suffix = f" with {n} partitions"
+            part = _if_quiet(summary, _by_set(summary, ratio, needs=wanted, suffix=suffix), suffix)
             cores = min(numbers(summary.rows, "cores"), default=0)
             if column == "seconds" and cores < n:
                 part.excluded.update(dict.fromkeys(part.figures, f"fewer than {n} cores"))

@@ -22,7 +22,7 @@ from evaluation.__main__ import main
 from evaluation.claims import CLAIMS, NOT_RUN, UNTESTABLE, judge_all
 from evaluation.figures import FIGURES
 from evaluation.landmarks import RIVALS
-from evaluation.measures import Found, gaps_to_kmeans, lost_points, partition_times, time_over_slowest
+from evaluation.measures import Found, gaps_to_kmeans, lost_points, partition_times, time_over, time_over_slowest
 from evaluation.plan import EXPERIMENTS, pieces
 from evaluation.run import run
 from evaluation.sets import PAPER_SETS, clumps, load
@@ -385,7 +385,21 @@ def test_partitions_in_parallel_need_a_core_each(tmp_path: Path, cores: int, cov
     ]
     store = stored(tmp_path, "partitions", rows)
     assert len(partition_times("seconds")(store).counted) == covered
-    assert partition_times("seconds_sequential")(store).counted == {"USCI, 2 partitions": 1, "USCI, 3 partitions": 1}
+    assert partition_times("seconds_sequential")(store).counted == {
+        "USCI with 2 partitions": 1,
+        "USCI with 3 partitions": 1,
+    }
+
+
+@pytest.mark.parametrize(("load", "covered"), [(2.0, 1), (9.0, 0)])
+def test_times_of_a_busy_machine_do_not_count(tmp_path: Path, load: float, covered: int) -> None:
+    rows = [
+        {"data_set": "usci", "variant": one, "selection": "no labels", "seconds": 1.0, "load": load}
+        | {"machine": "a processor, 2 of 4 cores"}
+        for one in ("RASP", "rpfCluster+(1)")
+    ]
+    found = time_over("rpfCluster+(1)", "RASP")(stored(tmp_path, "accuracy", rows))
+    assert (len(found.figures), len(found.counted)) == (1, covered)
 
 
 @pytest.mark.parametrize("method", RIVALS)
