@@ -71,7 +71,7 @@ def ours(X: NDArray[Any], y: Labels, k: int | None, n_signatures: int | str, see
     if k is not None:
         return found
     communities = model._fitted().conquest.communities
-    sweep = [model._fitted().labels_of_rows(labels) for labels in communities.profile.partitions]
+    sweep = [model._fitted().labels_of_rows(labels) for labels in communities.sweep.partitions]
     best = max(float(adjusted_rand_score(y, labels)) for labels in sweep)
     return Score(found.ari, found.nmi, found.n_clusters, best, found.seconds, found.cpu)
 

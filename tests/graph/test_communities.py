@@ -23,7 +23,7 @@ from dc2.graph.fixed_k import merged
 from dc2.graph.layers import CommunityResult, by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph
-from dc2.graph.resolutions import GraphNodes, join_isolated, solid, sweep_resolutions
+from dc2.graph.resolutions import GraphNodes, join_isolated, nearest_of_isolated, solid, sweep_resolutions
 from dc2.graph.select_k import NEARLY_EQUAL, Evidence, candidates
 
 
@@ -341,6 +341,21 @@ def test_isolated_nodes_join_what_they_are_connected_to_and_else_the_nearest():
     joined = join_isolated(graph, labels, np.ones(10), points)
     # 8 is near the first four but connected to the others; 9 has no edges, and 8 is nearest to it.
     np.testing.assert_array_equal(joined, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 60), st.sampled_from([2, 40]), st.integers(0, 1000))
+def test_isolated_nodes_join_the_same_homes_when_their_nearest_are_known(isolated, width, seed):
+    draw = np.random.default_rng(seed)
+    n_nodes = 120 + isolated
+    points = draw.normal(size=(n_nodes, width)).astype(np.float32)
+    near = np.arange(120, dtype=np.int32)[:, None] // 40 * 40 + draw.permuted(np.tile(np.arange(40), (120, 1)), axis=1)[:, :5]
+    graph = shared_rows_graph(near.astype(np.int32), None, n_nodes)
+    labels = np.concatenate([np.arange(120) // 40, 3 + np.arange(isolated)]).astype(np.int32)
+    searched = join_isolated(graph, labels, np.ones(n_nodes), points)
+    known = join_isolated(graph, labels, np.ones(n_nodes), points, nearest_of_isolated(graph, points))
+    np.testing.assert_array_equal(known, searched)
+    assert searched.max() == 2
 
 
 # --- layers ------------------------------------------------------------------------------------------------------

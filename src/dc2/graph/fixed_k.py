@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from dc2 import core
 from dc2.graph.neighbor_graph import SharedRowsGraph
@@ -17,6 +18,7 @@ _BISECTIONS = 5
 _DOUBLINGS = 12
 _POINTS_COMPARED = 2048  # of all parts together, but at least one of each
 _NEAREST = 16  # length of the first lists of nearest points
+_PAIRS_AT_ONCE = 1 << 22
 _TREE_COLUMNS = 16  # 4 bits of a hash
 
 
@@ -208,11 +210,15 @@ def _ways_out(
     left, count = np.arange(len(places)), _NEAREST
     while len(left):
         count = min(count, len(places))
-        distances, near = map(np.asarray, tree.query(places[left], k=count))
-        outside = group[near] != group[left][:, None]
-        out = outside.any(axis=1)
-        rows, column = np.flatnonzero(out), outside[out].argmax(axis=1)
-        gap, end, other = distances[rows, column], left[rows], near[rows, column]
+        if _NEAREST < count and len(left) * len(places) <= _PAIRS_AT_ONCE:  # few enough to compare them all
+            away = np.where(group == group[left][:, None], np.inf, cdist(places[left], places))
+            gap, end, other, count = away.min(axis=1), left, away.argmin(axis=1), len(places)
+        else:
+            distances, near = map(np.asarray, tree.query(places[left], k=count))
+            outside = group[near] != group[left][:, None]
+            out = outside.any(axis=1)
+            rows, column = np.flatnonzero(out), outside[out].argmax(axis=1)
+            gap, end, other = distances[rows, column], left[rows], near[rows, column]
         order = np.lexsort((other, end, gap, group[end]))
         first = order[np.unique(group[end][order], return_index=True)[1]]
         first = first[gap[first] < gaps[group[end[first]]]]

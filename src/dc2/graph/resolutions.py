@@ -16,6 +16,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
+from sklearn.metrics import euclidean_distances
+from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.errors import InputError
@@ -105,6 +107,7 @@ SHARE_OF_ALL = 0.002
 SHARE_OF_TYPICAL = 0.05
 _TREE_COLUMNS = 16
 _AT_A_TIME = 16
+_NEAR_ISOLATED = 32
 
 
 def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -130,7 +133,11 @@ def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def join_isolated(
-    graph: SharedRowsGraph, labels: NDArray[np.int32], node_weights: NDArray[np.float64], points: NDArray[Any]
+    graph: SharedRowsGraph,
+    labels: NDArray[np.int32],
+    node_weights: NDArray[np.float64],
+    points: NDArray[Any],
+    near: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """Join each stray to the solid community with the most ties to it, or to the nearest one if it has no ties.
 
@@ -140,6 +147,8 @@ def join_isolated(
         Communities, counted from 0 without gaps.
     node_weights : ndarray of shape (n_nodes,)
     points : ndarray of shape (n_nodes, n_columns)
+    near : ndarray of shape (n_nodes, n_near), optional
+        Nearest nodes, nearest first, where they are known; a node itself stands for none.
 
     Returns
     -------
@@ -158,7 +167,7 @@ def join_isolated(
         if not (joined >= 0).any():
             break
         home[strays] = joined
-    return _join_nearest(graph, home[labels], labels, points)
+    return _join_nearest(home[labels], labels, points, graph.near if graph.rows_are_nodes else near)
 
 
 def join_empty(labels: NDArray[np.int32], node_weights: NDArray[np.float64], points: NDArray[Any]) -> NDArray[np.int32]:
@@ -217,14 +226,33 @@ def _nearest(points: NDArray[Any], wanted: NDArray[Any]) -> tuple[NDArray[np.flo
     return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], dtype=np.intp)
 
 
+def nearest_of_isolated(graph: SharedRowsGraph, points: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the nearest nodes of nodes without edges, found once for all resolutions; of others the node itself."""
+    own = np.arange(graph.n_nodes, dtype=np.int32)
+    near = np.repeat(own[:, None], min(_NEAR_ISOLATED, graph.n_nodes), axis=1)
+    isolated = np.flatnonzero(graph.volumes == 0)
+    if graph.rows_are_nodes or not len(isolated):
+        return near
+    places = points.astype(np.float64)
+    places -= places.mean(axis=0)  # squares of large coordinates would hide small distances
+    with threadpool_limits(limits=1):  # other numbers of threads would round differently
+        for start in range(0, len(isolated), _AT_A_TIME):
+            some = isolated[start : start + _AT_A_TIME]
+            rough = euclidean_distances(places[some], places, squared=True)
+            found = np.argpartition(rough, near.shape[1] - 1, axis=1)[:, : near.shape[1]]
+            exact = [cdist(points[[one]], points[few])[0] for one, few in zip(some, found, strict=True)]
+            near[some] = np.take_along_axis(found, np.lexsort((found, exact)), axis=1)
+    return near
+
+
 def _join_nearest(
-    graph: SharedRowsGraph, answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any]
+    answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any], near: NDArray[np.int32] | None
 ) -> NDArray[np.int32]:
     """Give each community without a home that of the nearest node with one."""
     lost = np.flatnonzero(answer < 0)
     if not len(lost):
         return answer
-    distances, nearest = _nearest_with_home(graph, answer, lost, points)
+    distances, nearest = _nearest_with_home(answer, lost, points, near)
     order = np.lexsort((lost, distances, labels[lost]))
     communities, first = np.unique(labels[lost][order], return_index=True)
     homes = answer[nearest[order[first]]]
@@ -234,15 +262,15 @@ def _join_nearest(
 
 
 def _nearest_with_home(
-    graph: SharedRowsGraph, answer: NDArray[np.int32], lost: NDArray[np.intp], points: NDArray[Any]
+    answer: NDArray[np.int32], lost: NDArray[np.intp], points: NDArray[Any], near: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the distance of each lost node to the nearest one with a home, and the number of that one.
 
-    If rows are the nodes, their nearest are known already, and a search is needed only where none of these has a home.
+    A search is needed only where none of the nearest nodes that are known has a home.
     """
     distances, nearest = np.full(len(lost), np.inf), np.full(len(lost), -1, dtype=np.intp)
-    if graph.rows_are_nodes:
-        near = graph.near[lost]
+    if near is not None:
+        near = near[lost]
         told = (answer[near] >= 0) & (near >= 0)
         known = np.flatnonzero(told.any(axis=1))
         nearest[known] = near[known, told[known].argmax(axis=1)]
@@ -326,11 +354,16 @@ class GraphNodes:
         parts = small_parts(self.graph, self.seed) if self.parts is None else self.parts
         return Search.of(self.graph, parts, self.seed)
 
+    @cached_property
+    def near(self) -> NDArray[np.int32]:
+        """The nearest nodes of isolated ones."""
+        return nearest_of_isolated(self.graph, self.points)
+
 
 def communities_at(nodes: GraphNodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
     """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
     search = search or nodes.search
-    return join_isolated(search.graph, search.communities(resolution), nodes.node_weights, nodes.points)
+    return join_isolated(search.graph, search.communities(resolution), nodes.node_weights, nodes.points, nodes.near)
 
 
 def sweep_resolutions(nodes: GraphNodes) -> ResolutionSweep:
@@ -393,7 +426,7 @@ def _sweep(seen: dict[float, NDArray[np.int32]], parts: Parts, complete: bool) -
 
 
 def _looker(nodes: GraphNodes, pool: ThreadPoolExecutor) -> Look:
-    search = nodes.search  # made before threads ask for it
+    search, _ = nodes.search, nodes.near  # made before threads ask for them
 
     def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
         found = pool.map(lambda place: communities_at(nodes, _resolution(place), search), places)
