@@ -378,9 +378,10 @@ class InspectionMixin(FittedAttributes):
         record = self._fitted()
         if record.is_graph:
             raise needs_coordinates()
+        members = record.signatures.points if record.members is None else record.members
         return self._once(
             "representatives",
-            lambda: representatives(self._statistics(), record.held_rows, record.in_units),
+            lambda: representatives(self._statistics(), members, record.in_units),
         )
 
     def explain(self, X: Any = None, n_rows: int = 10_000) -> Any:
@@ -389,8 +390,8 @@ class InspectionMixin(FittedAttributes):
         Parameters
         ----------
         X : array-like, data frame, path, ... as in `fit`, optional
-            Rows to find and measure the rules with, labelled by `predict`. None takes the rows that the model holds,
-            one for each signature, by weight; in loaded models these are means of similar rows.
+            Rows to find and measure the rules with, labelled by `predict`. None takes the signatures, by weight: means
+            of similar rows, which vary less, so precision and coverage are a little too high.
         n_rows : int, default=10_000
             How many rows of X to use, if there are more: those with the smallest hash of their number.
 
@@ -523,7 +524,8 @@ class InspectionMixin(FittedAttributes):
         """Return the numbers and the values of the rows to be placed, in the units of the data."""
         record = self._record
         if X is None:
-            held, scaling = record.held_rows, record.router.scaling
+            held = record.signatures.points if record.members is None else record.members
+            scaling = record.router.scaling
             source = as_source(held if scaling is None else scaling.undo(held))
         else:
             source = self._source(X)

@@ -156,11 +156,6 @@ class ClusterRecord:
         scaling = self.router.scaling
         return rows if scaling is None else np.asarray(scaling.undo(rows))
 
-    @property
-    def held_rows(self) -> NDArray[Any]:
-        """A row of each signature, or the signatures where rows are gone."""
-        return self.signatures.points if self.members is None else self.members
-
     def router_to_search(self, n_threads: int) -> Router:
         """Return the router with neighbour lists, for several nearest signatures of a row."""
         if self.is_graph:

@@ -36,8 +36,6 @@ class FittedRecord(Protocol):
     @property
     def is_graph(self) -> bool: ...  # noqa: D102
     @property
-    def held_rows(self) -> NDArray[Any]: ...  # noqa: D102
-    @property
     def known(self) -> NDArray[np.float32] | None: ...  # noqa: D102
     @property
     def preparer(self) -> Any: ...  # noqa: D102
@@ -444,9 +442,9 @@ class ClusterStatistics:
 
     @cached_property
     def labelled_rows(self) -> LabelledRows:
-        """The rows that the model holds, in the units of the data: rules are found for them."""
+        """The signatures in the units of the data, counts and ratings on their steps: rules are found for them."""
         record = self.model._record
-        values = record.in_units(record.held_rows.astype(np.float64))
+        values = record.in_units(self.points)
         categories = {} if record.preparer is None else record.preparer.level_columns
         return LabelledRows(values, self.labels, self.weights, self.names, categories)
 
