@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from dataclasses import replace
 from functools import partial
 from inspect import signature
 from numbers import Real

@@ -210,7 +210,7 @@ def _ways_out(
     left, count = np.arange(len(places)), _NEAREST
     while len(left):
         count = min(count, len(places))
-        if _NEAREST < count and len(left) * len(places) <= _PAIRS_AT_ONCE:  # few enough to compare them all
+        if count > _NEAREST and len(left) * len(places) <= _PAIRS_AT_ONCE:  # few enough to compare them all
             away = np.where(group == group[left][:, None], np.inf, cdist(places[left], places))
             gap, end, other, count = away.min(axis=1), left, away.argmin(axis=1), len(places)
         else:
