@@ -112,13 +112,44 @@ def watched(contender: str, folder: str) -> dict[str, object]:
     return {**found, "processor": sum(used.values()), **{role: size / 2**20 for role, size in peaks.items()}}
 
 
+def print_model(rows: int, workers: int, ns_per_row: float) -> None:
+    """Print where time and bytes of a fit go on a cluster: sizes from the code, the work per row as measured."""
+    from dc2.compress.divide import sampled_rows
+    from dc2.compress.signatures import bytes_of_sums
+    from dc2.engines.spark_engine import GROUPS
+    from dc2.graph.neighbor_graph import signatures_for
+
+    signatures = signatures_for(rows, WIDTH, None) or 0
+    sample = sampled_rows(signatures) * (WIDTH * 4 + 16)
+    sums = bytes_of_sums(signatures, WIDTH)
+    tasks = rows * WIDTH * 4 / 128e6
+    lines = [
+        ("divide", "read once, hash, sample", sample, sample),
+        ("compress", "read once, route, add up", tasks * sums, GROUPS * sums),
+    ]
+    print(
+        f"{rows:,} x {WIDTH} float32 on {workers} workers of a thread: {signatures:,} signatures, {tasks:,.0f} tasks\n"
+    )
+    print("| pass | work | between workers, MB | to the driver, MB |\n| --- | --- | --: | --: |")
+    for name, work, between, driver in lines:
+        print(f"| {name} | {work} | {between / 1e6:,.0f} | {driver / 1e6:,.1f} |")
+    seconds = rows * ns_per_row * 1e-9 / workers
+    print(
+        f"\n{ns_per_row:g} ns per row: {seconds:,.0f} s on {workers} workers, {seconds / 10:,.0f} s on {10 * workers}."
+    )
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--contender")
     parser.add_argument("--folder")
+    parser.add_argument("--model", type=float, metavar="NS", help="only 10^10 rows on 100 workers, by ns per row")
     given = parser.parse_args()
+    if given.model is not None:
+        print_model(10**10, 100, given.model)
+        return
     if given.contender:
         print(json.dumps(run(given.contender, given.folder)))
         return

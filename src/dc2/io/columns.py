@@ -349,7 +349,7 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
     """
     if isinstance(X, ProjectedSource) and X.projection == fitted.projection:
         return X
-    if isinstance(X, Source):
+    if library_with_engine(X) is None and isinstance(X, Source):
         if extra:
             raise InputTypeError(
                 f"{list(extra)} cannot be taken from a source that is made already. Make it with as_source(..., "
@@ -405,7 +405,7 @@ def _check_as_scikit_learn(X: Any, fitted: Columns, owner: str) -> None:
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    if hasattr(X, "column_names"):  # of Arrow, whose columns are not names
+    if library_with_engine(X) is None and hasattr(X, "column_names"):  # of Arrow, whose columns are not names
         return list(X.column_names)
     columns = getattr(X, "columns", None)
     return None if columns is None else list(columns() if callable(columns) else columns)  # a method in Ray

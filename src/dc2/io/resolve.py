@@ -133,7 +133,10 @@ UNORDERED = ("spark", "ray")
 
 
 def library_with_engine(data: Any) -> str | None:
-    """Return the name of the engine for data that are processed where they are; None for all others."""
+    """Return the name of the engine for data that are processed where they are; None for all others.
+
+    It is asked first, since frames of Spark Connect seem to have any attribute.
+    """
     library = LIBRARIES.get(type(data).__module__.partition(".")[0])
     return "cuda" if library is None and is_on_cuda(data) else library
 
@@ -295,7 +298,7 @@ def as_table(
     if columns is not None and drop is not None:
         raise ParameterError("Give columns (those to use) or drop (those to leave out), not both.")
     library = library_with_engine(data)
-    if isinstance(data, Source) or library not in (None, *UNORDERED):
+    if library not in (None, *UNORDERED) or (library is None and isinstance(data, Source)):
         return None
     if library is not None:
 
