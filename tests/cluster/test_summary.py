@@ -163,6 +163,7 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was():
     assert model.n_rows_in_ == len(X)
 
 
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
 def test_columns_that_mislead_are_named():
     n = 2000
     table = pd.DataFrame(

@@ -45,6 +45,8 @@ SHAPES = (
     "tiny",
     "huge",
     "denormal",
+    "few distinct",
+    "many scales",
 )
 ROWS_FOR_TWIN = (20, 80)  # NumPy's core is slow, so most cases with more rows are left out there
 SIZES = (2, 8, 20, 50, 120, 400)  # most bugs show in few rows, and few rows are quick
@@ -128,6 +130,10 @@ def rows_of(shape: str, n_rows: int, width: int, rng: np.random.Generator) -> np
         X *= 2.0 ** -int(rng.integers(60, 1000))
     elif shape == "huge":
         X *= 2.0 ** int(rng.integers(60, 1000))
+    elif shape == "few distinct":
+        X = X[rng.integers(0, 1 + n_rows // 4, n_rows)]
+    elif shape == "many scales":
+        X = 5.0 + X * 10.0 ** rng.integers(-4, 5, width)
     elif shape == "denormal":
         X = np.ldexp(np.round(100 * X), -1074)
     return X
@@ -138,6 +144,7 @@ def model_for(chance: random.Random, n_rows: int) -> Any:
     n_clusters = chance.choice((1, 2, 3, 5))
     n_signatures = max(n_clusters, chance.randint(2, max(2, n_rows)))
     own: dict[str, Any] = {"n_jobs": 1, "random_state": chance.randrange(1000)}
+    as_it_is = {"prepare": None}  # frames of very different scales would be scaled, arrays are not
     scale = {
         "scale": chance.choice((None, None, "standard", "robust")),
         "metric": chance.choice(("euclidean", "euclidean", "cosine")),
@@ -155,9 +162,9 @@ def model_for(chance: random.Random, n_rows: int) -> Any:
     if kind == "auto":
         noise = chance.choice((0.0, 0.0, 0.05, 0.2))
         requested = chance.choice((n_clusters, "auto", (1, 6)))
-        return DC2Clustering(requested, noise=noise, **scale, **own)
+        return DC2Clustering(requested, noise=noise, **as_it_is, **scale, **own)
     if kind == "DC2Clustering":
-        return DC2Clustering(n_clusters, n_signatures=n_signatures, compressor=compressor, **scale, **own)
+        return DC2Clustering(n_clusters, n_signatures=n_signatures, compressor=compressor, **as_it_is, **scale, **own)
     if kind == "RPFCluster":
         similarity = chance.choice((RPF(n_trees=chance.randint(1, 20)), "gaussian", "graph"))
         requested = n_clusters if chance.random() < 0.7 else chance.choice(("auto", (1, 4)))

@@ -1,5 +1,6 @@
 """A value means the same in fit and in predict, and what means nothing is refused at once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import dc2
 from dc2 import DC2Clustering, TablePreparer
 from dc2.errors import InputError, ParameterError, PreparationNote
 from dc2.report import ClusterStatistics
+from dc2.report.profiles import column_remarks
 
 N_ROWS = 400
 
@@ -61,6 +63,22 @@ def test_filled_in_values_describe_no_cluster(n_signatures: int | str) -> None:
     names = ["delay" if np.isfinite(value) else "" for value in model.representatives_["delay"]]
     for cluster, name in enumerate(names):  # a typical row shows a value where rows have one
         assert (name == "delay") == (known[model.labels_ == cluster].mean() > 0.5) or n_signatures == "auto"
+
+
+@pytest.mark.filterwarnings("ignore::dc2.errors.PreparationNote")
+def test_clusters_that_are_one_column_are_pointed_out() -> None:
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(900, 3))
+    source = np.repeat(["a.csv", "b.csv", "c.csv"], 300)
+    table = pd.DataFrame(X, columns=["x", "y", "z"]).assign(source=source)
+    model = DC2Clustering(3, prepare=TablePreparer(["source"]), random_state=0).fit(table)
+    statistics = ClusterStatistics.of(model)
+    labels = statistics.values[:, 3:].argmax(axis=1).astype(np.int32)
+    statistics = replace(statistics, labels=labels, n_clusters=3)
+    assert any("'source' alone" in remark for remark in column_remarks(statistics, 900))
+    apart = np.where(np.arange(900) < 90, 30.0, 0.0) + X[:, 0]
+    model = DC2Clustering(2, random_state=0).fit(table[["x", "y", "z"]].assign(day=apart))
+    assert any("'day' alone" in remark for remark in ClusterStatistics.of(model).remarks)
 
 
 @pytest.mark.parametrize("as_file", [False, True], ids=["frame", "file"])

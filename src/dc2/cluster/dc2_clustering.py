@@ -97,10 +97,11 @@ class DC2Clustering(SignatureClusterer):
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
-        What to do with text, dates or missing values. "auto" prepares a data frame, a file or a dataset if a
-        column is not numeric or has missing values, and warns once with what it did to each column. Tables of numbers
-        and arrays are not prepared. A `TablePreparer` prepares every table by its parameters. None refuses
-        anything but numbers. If a table is prepared, `scale` must be None, and new rows need the columns by name.
+        What to do with text, dates or missing values. "auto" prepares a data frame, a file or a dataset if a column is
+        not numeric or has missing values, and warns once with what it did to each column. A table of numbers is only
+        standardised, with a warning, if interquartile ranges differ more than thirtyfold; arrays never are. A
+        `TablePreparer` prepares every table by its parameters. None refuses anything but numbers. If a table is
+        prepared, `scale` must be None, and new rows need the columns by name.
     noise : float, default=0.0
         Share of the rows, by weight, that belong to no cluster: at most this share is labelled -1, the rows with the
         highest outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label,
@@ -318,8 +319,9 @@ class DC2Clustering(SignatureClusterer):
         """Return how far out each row lies: 0 to 1, higher is farther.
 
         The distance of a row to its neighbourhood, the rows of its nearest signatures, is compared with that of a
-        typical row: 1/3 is typical, 1/2 is twice as far, 2/3 four times as far. Scores depend only on the signatures,
-        not on clusters or on the other rows of X.
+        typical row: 1/3 is typical, 1/2 is twice as far, 2/3 four times as far. If random hyperplanes isolate the row
+        so soon that this is rarer than its distance, as in a group of anomalies, the score is that of a distance that
+        is as rare. Scores depend only on the signatures, not on clusters or on the other rows of X.
 
         Parameters
         ----------

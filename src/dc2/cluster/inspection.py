@@ -333,8 +333,8 @@ class InspectionMixin(FittedAttributes):
             - ``spread``: root mean squared distance of its rows to their mean, in the scale they were clustered in; in
               kilometres with ``metric="haversine"``.
             - ``nearest``: the other cluster that most of its rows are nearest to.
-            - ``sets_apart``: columns in which its mean is far from that of all rows, with the difference in standard
-              deviations: "very high temperature (+1.8)".
+            - ``sets_apart``: columns in which it is far from all rows, with its median and that of all: "very high
+              temperature 21 (all 12)"; of a category its share. Filled-in values do not count.
             - ``typical``: its row of ``representatives_``, in these columns.
 
             Of the kind chosen by `set_output`, or else of the kind that the model was fitted on, or else of pandas,
@@ -359,7 +359,7 @@ class InspectionMixin(FittedAttributes):
         """A typical row of each cluster, the one nearest to its middle: ``(n_clusters_, n_features)``.
 
         A data frame of the kind that the model was fitted on, with the names of the columns; a column of whole numbers
-        stays whole. An array if the rows were no data frame.
+        stays whole, and a value that was missing is missing. An array if the rows were no data frame.
 
         A real row, not a mean: one of those that the fit kept, at most one per signature; exact except for rounding if
         columns were scaled. Saved and pickled models hold no rows of compressed data; there it is the signature nearest

@@ -90,6 +90,13 @@ def column_remarks(clusters: ClusterStatistics, n_rows: float) -> list[str]:
             f"'{alone}' alone makes the clusters: they hardly differ in any other column. Leave it out to see what "
             "else there is."
         )
+    elif clusters.n_clusters > 1 and len(names) > 2:
+        single = {k: clusters.profile.words(k) for k in range(clusters.n_clusters)}
+        one_column = [(k, found[0]) for k, found in single.items() if len(found) == 1 and "very" in found[0][0]]
+        remarks += [
+            f"Cluster {k} differs from all rows in '{clusters.level_columns.get(column, names[column])}' alone."
+            for k, (_, column) in one_column[:MOST_NAMED]
+        ]
     return remarks
 
 
