@@ -105,7 +105,7 @@ def _categories(X: Any) -> Any:
 def measure(split: Split) -> Iterator[dict[str, Any]]:
     """Yield what is measured so far, after each of the three."""
     found: dict[str, list[float]] = {}
-    one: dict[str, Any] = {"size": [len(split.X), split.X.shape[1]], "found": found}
+    one: dict[str, Any] = {"name": split.name, "size": [len(split.X), split.X.shape[1]], "found": found}
     model, seconds, one["chosen"] = ours(split)
     n_test = len(split.y_test)
     start = time.process_time()
@@ -164,7 +164,7 @@ def main() -> None:
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for one in measure(split):
-                stored[split.name] = one
+                stored[name] = one
                 print(split.name, json.dumps(one), flush=True)
                 options.store.write_text(json.dumps(stored, indent=1) + "\n")
     rows = []
@@ -175,7 +175,7 @@ def main() -> None:
         cells = [f"{pair[0]:.4f} in {pair[1]:,.0f}" if pair else "–" for pair in found]
         chosen = one["chosen"]
         how = [f"{chosen['kernel']}, {chosen['metric']}", f"{chosen['n_centres']:,}, {chosen['n_parts']:,}"]
-        rows.append([name, f"{one['size'][0]:,} x {one['size'][1]}", *cells, *how, f"{one['log loss']:.3f}"])
+        rows.append([one["name"], f"{one['size'][0]:,} x {one['size'][1]}", *cells, *how, f"{one['log loss']:.3f}"])
     head = ["set", "training rows", *METHODS]
     head += ["kernel, metric", "centres, parts", "log loss"]
     print(table(head, rows))
@@ -184,9 +184,11 @@ def main() -> None:
             "Accuracy on test rows, and processor seconds of everything before (one BLAS thread; boosting has its "
             "own threads). Nystroem has as many uniform centres as the machine of all rows, at most 2000; its "
             "bandwidth and ridge are the best of twelve on held-out rows. Boosting has scikit-learn's defaults. "
-            "One seed."
+            "One seed. Sets may have been measured on different days. A dash is a method that did not finish."
         )
-        parts = [note, table(head, rows)]
+        missing = [name for name in SPLITS if name not in stored]
+        parts = [f"**Not measured: {', '.join(missing)}.**"] if missing else []
+        parts += [note, table(head, rows)]
         if PARQUET in stored:
             one = stored[PARQUET]
             parts.append(
