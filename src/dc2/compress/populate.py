@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.engines.map_rows import RunOptions, mapped_rows
 from dc2.io.source import Block, Source
 
@@ -156,7 +157,13 @@ def _squared_distances(
     router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
 ) -> NDArray[np.float64]:
     """Return the mean squared distance of each row to the rows of its neighbourhood."""
-    ids, to_centres = router.nearest_few(X, NEAREST)
+    return _mean_squares(*router.nearest_few(X, NEAREST), weights, spread)
+
+
+def _mean_squares(
+    ids: NDArray[np.int32], to_centres: NDArray[Any], weights: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the same from each row's nearest signatures and the squared distances to these."""
     whole = NEIGHBOURHOOD * weights.mean()
     missing, total = np.full(len(ids), whole), np.zeros(len(ids))
     for k in range(ids.shape[1]):
@@ -171,7 +178,10 @@ def _squared_distances(
 
 def _typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
     """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
-    at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
+    near, centres = router.neighbor_lists[:, :NEAREST], router.centres
+    own = np.repeat(np.arange(len(near), dtype=np.int32), near.shape[1])
+    squared = squared_distances_of_pairs(centres, own, centres, near.ravel()).reshape(near.shape)
+    at_centres = _mean_squares(near, squared, weights, spread)
     # The spread is the mean squared distance of a row to its signature.
     squared = at_centres + spread
     kept = (weights > 0) & (squared > 0)
