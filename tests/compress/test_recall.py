@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
-from support.compress_data import as_compressed
 
 from dc2 import Compressor, DC2Clustering
 
@@ -24,11 +23,10 @@ def curved(n_rows: int, dimension: int, width: int) -> NDArray[Any]:
 def test_rows_find_their_first_second_and_third_nearest_signature(dimension: int) -> None:
     rows = curved(15_500, dimension, 50)
     X, new = rows[:15_000], rows[15_000:]
-    compressor = Compressor(1500, random_state=0).fit(X)
-    near = compressor.router_.nearest_few(new, 3)[0]
-    exact = NearestNeighbors(n_neighbors=3).fit(compressor.signatures_.points)
-    nearest = exact.kneighbors(as_compressed(new, compressor), return_distance=False)
-    first = compressor.router_.assign(new)
+    router = Compressor(1500, random_state=0).fit(X).router_
+    exact = NearestNeighbors(n_neighbors=3).fit(router.centres)  # those that the rows of the fit were compared with
+    nearest = exact.kneighbors(new, return_distance=False)
+    near, first = router.nearest_few(new, 3)[0], router.assign(new)
     assert (first == nearest[:, 0]).mean() >= 0.97
     for place in range(3):
         assert (near == nearest[:, [place]]).any(axis=1).mean() >= 0.97
