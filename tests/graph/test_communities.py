@@ -349,7 +349,10 @@ def test_isolated_nodes_join_the_same_homes_when_their_nearest_are_known(isolate
     draw = np.random.default_rng(seed)
     n_nodes = 120 + isolated
     points = draw.normal(size=(n_nodes, width)).astype(np.float32)
-    near = np.arange(120, dtype=np.int32)[:, None] // 40 * 40 + draw.permuted(np.tile(np.arange(40), (120, 1)), axis=1)[:, :5]
+    near = (
+        np.arange(120, dtype=np.int32)[:, None] // 40 * 40
+        + draw.permuted(np.tile(np.arange(40), (120, 1)), axis=1)[:, :5]
+    )
     graph = shared_rows_graph(near.astype(np.int32), None, n_nodes)
     labels = np.concatenate([np.arange(120) // 40, 3 + np.arange(isolated)]).astype(np.int32)
     searched = join_isolated(graph, labels, np.ones(n_nodes), points)

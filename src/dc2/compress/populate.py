@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dc2.compress.isolation import IsolationForest, likely_rows
 from dc2.compress.routing import Router, RowRouter
+from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.engines.map_rows import RunOptions, mapped_rows
 from dc2.io.source import Block, Source
 
@@ -177,7 +178,10 @@ def outlier_scores_of(
 
 def typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
     """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
-    at_centres = _squared_distances(replace(router, scaling=None), weights, spread, router.centres)
+    near, centres = router.neighbor_lists[:, :NEAREST], router.centres
+    own = np.repeat(np.arange(len(near), dtype=np.int32), near.shape[1])
+    squared = squared_distances_of_pairs(centres, own, centres, near.ravel()).reshape(near.shape)
+    at_centres = _mean_squares(near, squared, weights, spread)
     # The spread is the mean squared distance of a row to its signature.
     distances = np.sqrt(np.minimum(at_centres + spread, FARTHEST))
     kept = (weights > 0) & (distances > 0)
@@ -192,7 +196,13 @@ def _squared_distances(
     router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
 ) -> NDArray[np.float64]:
     """Return the mean squared distance of each row to the rows of its neighbourhood."""
-    ids, to_centres = router.nearest_few(X, NEAREST)
+    return _mean_squares(*router.nearest_few(X, NEAREST), weights, spread)
+
+
+def _mean_squares(
+    ids: NDArray[np.int32], to_centres: NDArray[Any], weights: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the same from each row's nearest signatures and the squared distances to these."""
     whole = NEIGHBOURHOOD * weights.mean()
     missing, total = np.full(len(ids), whole), np.zeros(len(ids))
     for k in range(ids.shape[1]):

@@ -118,8 +118,9 @@ def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: ND
     name = list(range(len(home)))  # of a cluster: the smallest of its own, which decides between equal strengths
 
     def entry(i: int, j: int) -> tuple[float, int, int, int, int]:
-        low, high = sorted((name[i], name[j]))
-        return -ties[i][j] / min(volumes[i], volumes[j]), low, high, i, j
+        a, b = name[i], name[j]
+        smaller = volumes[i] if volumes[i] < volumes[j] else volumes[j]
+        return -ties[i][j] / smaller, a if a < b else b, b if a < b else a, i, j
 
     heap = [entry(i, j) for i in range(len(home)) for j in ties[i] if i < j]
     heapq.heapify(heap)
