@@ -23,16 +23,17 @@ from dc2 import DC2Clustering
 from dc2.cluster.fit import ClusterPlan
 from dc2.graph.nodes import nodes_at
 
-MONTHS, COLUMNS, FORGET = 12, 8, 0.9
+MONTHS, COLUMNS, FORGET = 12, 8, 0.95
 APART = 14.0  # standard deviations between the middles of clusters, about
 PEER_ROWS = 50_000  # of each month that BIRCH gets
 EVENTS = {
     3: ("born", "cluster 6 is born"),
-    6: ("split", "cluster 3, drawn out since the month before, splits: cluster 7 leaves it"),
-    7: ("merged", "clusters 4 and 5 become one"),
-    8: ("gone", "cluster 1 dies"),
+    7: ("split", "cluster 3, drawn out for two months, splits: cluster 7 leaves it"),
+    8: ("merged", "clusters 4 and 5 become one"),
+    9: ("gone", "cluster 1 dies"),
     10: ("born", "cluster 8 is born"),
 }
+LEAVES = {5: 3.0, 6: 5.5}  # standard deviations between clusters 3 and 7; then 8
 
 
 def month_of(month: int, n_rows: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
@@ -50,18 +51,18 @@ def month_of(month: int, n_rows: int, seed: int = 0) -> tuple[NDArray[np.float32
         weights[6] = 0.5
     if month >= 5:
         weights[3], weights[7] = 1.2, 0.8
-        middles[7] = middles[3] + (3.0 if month == 5 else 3.5 + 0.5 * month) * np.eye(COLUMNS)[1]
-    if month >= 7:
+        middles[7] = middles[3] + LEAVES.get(month, 8.0) * np.eye(COLUMNS)[1]
+    if month >= 8:
         weights[4], weights[5] = 2.0, 0.0
         middles[4] = (middles[4] + middles[5]) / 2
-    if month >= 8:
+    if month >= 9:
         weights[1] = 0.0
     if month >= 10:
         weights[8] = 0.5
     truth = draw.choice(9, n_rows, p=weights / weights.sum())
     rows = middles[truth].astype(np.float32)
     rows += draw.standard_normal(rows.shape, np.float32)
-    if month == 5:  # not apart yet
+    if month in LEAVES:  # not apart yet
         truth[truth == 7] = 3
     return rows, truth
 

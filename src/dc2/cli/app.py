@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from dc2.cli.commands import cluster, compress, export, info, predict, report
+from dc2.cli.commands import cluster, compare, compress, export, info, predict, report, update
 from dc2.cli.demo import demo
 from dc2.cli.error_messages import with_plain_errors
 
@@ -87,6 +87,8 @@ def _dc2(
 for _command in (
     as_command(cluster),
     as_command(predict),
+    as_command(update),
+    as_command(compare),
     as_command(compress),
     as_command(info),
     report,

@@ -1,4 +1,4 @@
-"""The commands ``cluster``, ``compress``, ``predict``, ``info``, ``report`` and ``export``, and their options."""
+"""The commands ``cluster``, ``compress``, ``predict``, ``update``, ``compare``, ``info``, ``report`` and ``export``."""
 
 import time
 from collections.abc import Mapping
@@ -265,6 +265,99 @@ def predict(wanted: PredictOptions) -> None:
         files=files,
         as_json=wanted.json,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateOptions:
+    """The options of ``dc2 update``."""
+
+    model: options.ModelFile
+    data: options.Data
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write a label per new row, in order."),
+    ] = None
+    new_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            metavar="FILE",
+            help="Save the updated model here (.dc2). The old file is only replaced if this names it, with --force.",
+        ),
+    ] = None
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a report here (.html); it shows what changed."),
+    ] = None
+    forget: Annotated[
+        float,
+        typer.Option(
+            "--forget",
+            metavar="SHARE",
+            help="Share of their weight that older rows lose first, such as 0.1; from 1 on a half-life in updates.",
+        ),
+    ] = 0.0
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Rows seen before keep their labels; only far rows make new clusters.")
+    ] = False
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
+    decimal: options.Decimal = "."
+    thousands: options.Thousands = None
+    na: options.MissingTexts = field(default_factory=list)
+    columns: options.Columns = field(default_factory=list)
+    id_columns: options.RowIds = field(default_factory=list)
+    label_column: options.LabelColumn = "label"
+    jobs: options.Jobs = None
+    force: options.Force = False
+    json: options.Json = False
+    debug: options.Debug = False
+
+
+def update(wanted: UpdateOptions) -> None:
+    """Add new rows to a saved model: clusters that survive keep their numbers, and the summary says what changed.
+
+    Example: dc2 update january.dc2 february.parquet -o labels.parquet --model february.dc2 --forget 0.1
+    """
+    from dc2.cli.run import run_update
+
+    run_update(wanted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """The options of ``dc2 compare``."""
+
+    old: Annotated[Path, typer.Argument(metavar="OLD", show_default=False, help="A model that dc2 saved.")]
+    new: Annotated[Path, typer.Argument(metavar="NEW", show_default=False, help="A later model.")]
+    data: options.Data
+    delimiter: options.Delimiter = None
+    no_header: options.NoHeader = False
+    encoding: options.Encoding = "utf-8"
+    decimal: options.Decimal = "."
+    thousands: options.Thousands = None
+    na: options.MissingTexts = field(default_factory=list)
+    columns: options.Columns = field(default_factory=list)
+    json: options.Json = False
+    debug: options.Debug = False
+
+
+def compare(wanted: CompareOptions) -> None:
+    """Say what changed between the clusters of two models, by the labels that both give to the same rows.
+
+    Example: dc2 compare january.dc2 february.dc2 rows.parquet
+    """
+    from dc2.cli import summary
+    from dc2.cli.describe import load_clusterer
+    from dc2.cli.inputs import ColumnChoice, Rows, csv_options, with_standard_input
+    from dc2.cluster.base import compare as compared
+
+    models = [load_clusterer(path) for path in (wanted.old, wanted.new)]
+    with with_standard_input(wanted.data) as data:
+        rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
+        changes = compared(*models, *(rows.for_model(model) for model in models))
+    summary.print_changes(changes, as_json=wanted.json)
 
 
 SHOWN = 40

@@ -71,10 +71,12 @@ def cluster_weights(model: SignatureClusterer) -> ClusterSizes:
     labels, weights = model.signature_labels_, model.signatures_.weights
     noise = getattr(model, "noise_weights_", None)
     if noise is None:
-        return ClusterSizes(np.bincount(labels, weights).tolist())
-    inside = labels >= 0
-    sizes = np.bincount(labels[inside], (weights - noise)[inside])
-    return ClusterSizes(sizes.tolist(), float(noise.sum()))
+        noise_rows, inside = None, labels >= 0
+    else:
+        weights, noise_rows, inside = weights - noise, float(noise.sum()), labels >= 0
+    numbers = model.cluster_numbers_
+    sizes = np.bincount(labels[inside], weights[inside], int(numbers.max()) + 1)[numbers]
+    return ClusterSizes(sizes.tolist(), noise_rows, numbers.tolist())
 
 
 def choice_facts(model: SignatureClusterer, statistics: ClusterStatistics) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""The work of ``dc2 cluster`` and ``dc2 compress``."""
+"""The work of ``dc2 cluster``, ``dc2 update`` and ``dc2 compress``."""
 
+import json
 import os
 import shlex
 import shutil
@@ -17,8 +18,8 @@ import typer
 from numpy.typing import NDArray
 
 from dc2.cli import summary
-from dc2.cli.commands import ClusterOptions, CompressOptions
-from dc2.cli.describe import choice_facts, cluster_weights
+from dc2.cli.commands import ClusterOptions, CompressOptions, UpdateOptions
+from dc2.cli.describe import choice_facts, cluster_weights, load_clusterer
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
 from dc2.cli.options import Metric, Scale, SimilarityName, scale_of_numbers, taken_as
@@ -138,15 +139,16 @@ def write_and_count(
     if not is_here(source):
         model.predict_to(source, path, column=column, overwrite=overwrite)
         return cluster_weights(model)
-    counts = np.zeros(int(model.signature_labels_.max()) + 2, np.int64)  # the first is that of -1
+    numbers = model.cluster_numbers_
+    counts = np.zeros(int(numbers.max()) + 2, np.int64)  # the first is that of -1
 
     def count(labels: NDArray[np.int32]) -> None:
         counts[:] += np.bincount(labels + 1, minlength=len(counts))
 
     with writing(path):
         model.predict_to(source, path, column=column, top=top, seen=count, overwrite=overwrite)
-    noise, *sizes = (int(count) for count in counts)
-    return ClusterSizes(sizes, noise if hasattr(model, "noise_weights_") else None)
+    noise = int(counts[0]) if hasattr(model, "noise_weights_") else None
+    return ClusterSizes(counts[1 + numbers].tolist(), noise, numbers.tolist())
 
 
 def rescue(problem: str, model: SignatureClusterer, saved: Path | None, labels: Path, wanted: ClusterOptions) -> str:
@@ -384,6 +386,46 @@ def print_clusters(
         files=files,
         as_json=as_json,
     )
+
+
+def run_update(wanted: UpdateOptions) -> None:
+    """Update a saved model with new rows, write what is wanted, and say what changed."""
+    began = time.perf_counter()
+    clusterer = load_clusterer(wanted.model)
+    if not hasattr(clusterer, "update"):
+        raise CommandError(f"{str(wanted.model)!r} holds a {type(clusterer).__name__}; only DC2Clustering is updated.")
+    in_place = wanted.new_model is not None and wanted.force and _is_same(wanted.new_model, wanted.model)
+    with with_standard_input(wanted.data) as data, stage_bars() as progress:
+        rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
+        inputs = [*([] if in_place else [str(wanted.model)]), *rows.paths]
+        outputs = {"labels": wanted.output, "model": wanted.new_model, "report": wanted.report}
+        files = check_outputs(outputs, force=wanted.force, inputs=inputs)
+        if "report" in files:
+            environment()
+        source = rows.for_model(clusterer)
+        check_labels(files.get("labels"), rows, source, wanted.label_column)
+        clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
+        changes = clusterer.update(source, forget=wanted.forget, move=not wanted.fixed)
+        if "model" in files:
+            save(clusterer, files["model"], overwrite=wanted.force)
+        sizes = cluster_weights(clusterer)
+        if "labels" in files:
+            write_and_count(clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force)
+        if "report" in files:
+            write_report(clusterer, files["report"], wanted.data, overwrite=wanted.force)
+    summary.print_summary(
+        f"{changes.drift.get('rows', 0):,.6g} new rows, {count(clusterer.n_clusters_, 'cluster')}",
+        {"changes": " ".join(changes.sentences())},
+        {"rows": clusterer.n_rows_in_, "changes": json.loads(changes.to_json())},
+        sizes=sizes,
+        seconds={"total": time.perf_counter() - began},
+        files=files,
+        as_json=wanted.json,
+    )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one.expanduser()) == os.path.realpath(other.expanduser())
 
 
 # Names that columns of real data hardly ever have.

@@ -40,10 +40,13 @@ class ClusterSizes:
         Rows of each cluster.
     noise : float or None
         Rows that are in no cluster; None where no noise was asked for.
+    numbers : sequence of int
+        The numbers of the clusters, as in labels; empty if they are counted from 0.
     """
 
     sizes: Sequence[float]
     noise: float | None = None
+    numbers: Sequence[int] = ()
 
     @property
     def total(self) -> float:
@@ -52,7 +55,11 @@ class ClusterSizes:
 
     def by_label(self) -> list[tuple[int, float]]:
         """Return labels and their rows, noise last."""
-        return [*enumerate(self.sizes), *([] if self.noise is None else [(-1, self.noise)])]
+        return [*self.numbered(), *([] if self.noise is None else [(-1, self.noise)])]
+
+    def numbered(self) -> list[tuple[int, float]]:
+        """Return the numbers of clusters and their rows."""
+        return list(zip(self.numbers or range(len(self.sizes)), self.sizes, strict=True))
 
 
 def print_summary(
@@ -121,6 +128,14 @@ def print_lines(lines: Sequence[str]) -> None:
         console.print(line, soft_wrap=True)
 
 
+def print_changes(changes: Any, *, as_json: bool) -> None:
+    """Print what changed between two models."""
+    if as_json:
+        print(changes.to_json())
+        return
+    print_lines([f"  {_shown(said)}" for said in changes.sentences()])
+
+
 def cluster_lines(sizes: ClusterSizes, described: Mapping[int, Sequence[str]] | None = None) -> list[str]:
     """Return a line per cluster: its number, its rows, its share as a bar; and lines that describe it.
 
@@ -135,7 +150,7 @@ def cluster_lines(sizes: ClusterSizes, described: Mapping[int, Sequence[str]] | 
     """
     lines = ["[bold]  cluster            rows   share[/]"]
     total = sizes.total or 1
-    for number, size in list(enumerate(sizes.sizes))[:CLUSTERS_SHOWN]:
+    for number, size in sizes.numbered()[:CLUSTERS_SHOWN]:
         lines.append(_size_line(str(number), size, size / total, "cyan"))
         lines += [f"          {_shown(line)}" for line in (described or {}).get(number, ())]
     if len(sizes.sizes) > CLUSTERS_SHOWN:

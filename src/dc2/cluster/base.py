@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.changes import Changes, changes_between, counted_ways
+from dc2.cluster.changes import NO_CLUSTER, Changes, changes_between, counted_ways
 from dc2.cluster.fit import ClusterPlan, fit_rows, fit_signatures, reconquer, stability_of
 from dc2.cluster.inspection import TIES, InspectionMixin, Membership
 from dc2.cluster.noise import Belonging, LabelsWithNoise, Outliers
@@ -490,7 +490,7 @@ def _as_they_are(block: Block) -> NDArray[np.int32]:
     raise needs_coordinates()
 
 
-def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any) -> Changes:
+def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any, X_new: Any = None) -> Changes:
     """Return what changed between the clusters of two models, as labels of the same rows show it.
 
     The clusters of a separate fit get the numbers of those that they share most rows with, as `relabel` gives them;
@@ -502,6 +502,8 @@ def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any) -> Changes
         Fitted or loaded.
     X : array-like, data frame, path, ... as in `fit`
         Rows that both models label.
+    X_new : optional
+        The same rows for the new model, if it needs other columns of them.
 
     Returns
     -------
@@ -518,11 +520,12 @@ def compare(old: SignatureClusterer, new: SignatureClusterer, X: Any) -> Changes
     """
     for model in (old, new):
         _check_clusterer(model)
-    ways = counted_ways(old._streamed_labels(X), new._streamed_labels(X))
+    ways = counted_ways(old._streamed_labels(X), new._streamed_labels(X if X_new is None else X_new))
     if new._record.names is None:
-        before, now = np.array([way[:2] for way in ways], np.int32).reshape(-1, 2).T
-        renamed = new._renamed(old, before, now, np.array([way[3] for way in ways]))
-        ways = [(was, int(renamed.named(np.array([k]))[0]), rows, others) for was, k, rows, others in ways]
+        labels = np.array([way[:2] for way in ways], np.int32).reshape(-1, 2).T
+        renamed = new._renamed(old, labels[0], labels[1], np.array([way[3] for way in ways]))
+        names = renamed.cluster_names
+        ways = [(a, NO_CLUSTER if b < 0 else int(names[b]), before, after) for a, b, before, after in ways]
     return changes_between(ways)
 
 

@@ -15,6 +15,9 @@ from dc2.errors import InputError
 from dc2.io.columns import as_frame, frame_kind
 from dc2.io.model_file import saved_record
 
+Way = tuple[int, int, float, float]
+"""The number of an old and of a new cluster, -1 for none, and the weight that both have in common, before and after."""
+
 NO_CLUSTER = -1
 SURVIVES = 0.25  # of the smaller of both clusters must be shared
 PART = 0.1  # of a cluster: a smaller share that moves elsewhere is a change of its border, and no split
@@ -132,7 +135,7 @@ class Changes:
 
 
 def changes_between(
-    ways: list[tuple[int, int, float, float]],
+    ways: list[Way],
     shifts: dict[int, float] | None = None,
     drift: dict[str, float] | None = None,
 ) -> Changes:
@@ -140,9 +143,8 @@ def changes_between(
 
     Parameters
     ----------
-    ways : list of (int, int, float, float)
-        The number of an old and of a new cluster, -1 for none, and the weight that both have in common, before and
-        after.
+    ways : list of Way
+        Several may be of the same two clusters.
     shifts : dict, optional
         How far the mean of each cluster moved, in radii.
     drift : dict, optional
@@ -235,9 +237,7 @@ def _sentence(of: dict[str, Any]) -> str:
     return f"{name} {verb}{moved}: {of['share_before']:.1%} of the rows before, {of['share_after']:.1%} now."
 
 
-def counted_ways(
-    old: Iterator[NDArray[np.int32]], new: Iterator[NDArray[np.int32]]
-) -> list[tuple[int, int, float, float]]:
+def counted_ways(old: Iterator[NDArray[np.int32]], new: Iterator[NDArray[np.int32]]) -> list[Way]:
     """Return the rows by old and new label, from two streams of labels whose blocks may differ."""
     counts: dict[tuple[int, int], int] = {}
     a = b = np.empty(0, np.int32)

@@ -156,6 +156,10 @@ class DC2Clustering(SignatureClusterer):
         Points, weights and spread.
     signature_labels_ : ndarray of shape (n_signatures,), int32
         The cluster of each signature; -1 only because of `min_cluster_share`.
+    cluster_numbers_ : ndarray of shape (n_clusters_,), int32
+        The number of each cluster, in the order of the columns of `predict_proba`: 0, 1, ... until an `update`.
+    changes_ : Changes
+        What the last `update` changed.
     similarity_ : GraphSimilarity
         The graph: ``similarity_.matrix()`` is sparse.
     preparer_ : TablePreparer

@@ -16,7 +16,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2 import core
-from dc2.cluster.changes import NO_CLUSTER, Changes, changes_between
+from dc2.cluster.changes import NO_CLUSTER, Changes, Way, changes_between
 from dc2.cluster.fit import ClusterPlan, Compress, StageClock, nodes_of, spawned
 from dc2.cluster.noise import Outliers
 from dc2.cluster.record import ClusterRecord
@@ -74,6 +74,7 @@ def update(
         return replace(record, changes=no_changes(record))
     clock.enter("conquer")
     now, far = _State.of(record, kept, placed, forget), placed.far
+    near: list[Way] = []
     if not len(far) and _same_shares(now):
         after = replace(
             record,
@@ -91,7 +92,9 @@ def update(
     else:
         moved = _without_ghosts(_with_far(now, far, work), forget)
         moved = _merged_closest(moved, round(MOST_SIGNATURES * record.n_fitted), work.seed)
-        after, labels = _conquered(work, *_rebuilt(moved, work), far)
+        moved, router = _rebuilt(moved, work)
+        after, labels = _conquered(work, moved, router, far)
+        near = _ways_of_new(moved, after)
     clock.stop()
     drift = {
         "rows": float(placed.weight),
@@ -105,7 +108,7 @@ def update(
         base=record.n_fitted,
         known=_known_shares(record, after),
         stage_seconds=clock.seconds,
-        changes=_changes(record, now, labels, after, drift),
+        changes=_changes(record, now, labels, after, near, drift),
     )
 
 
@@ -334,7 +337,10 @@ class _Work:
             making[core.sample_rows(seed, block.start, block.stop, limit if few else 0) - block.start] = True
             making[far] = False
             edge = np.flatnonzero(making & (weights > 0))
-            tuples = whole.nearest_few(X[edge], few)[0] if near_ids is None else near_ids[edge]
+            if near_ids is not None:
+                tuples = near_ids[edge]
+            else:
+                tuples = whole.nearest_few(X[edge], few)[0] if len(edge) else np.empty((0, few), np.int32)
             near_weight = float(weights.sum() - weights[far].sum())
             return _Placed(
                 nothing,
@@ -408,7 +414,7 @@ class _State:
     centres, reach : ndarray
         Where rows are sent, and the squared distance of the farthest row from there.
     names : ndarray of int32
-        The number of the cluster before; -1 for new signatures.
+        The number of the cluster before; -1 for new signatures far from all.
     was, arrived, before, noise : ndarray of float64
         The weight before the update, that of new rows, the points before, and the weight of noise.
     home : ndarray of intp
@@ -579,11 +585,22 @@ def _new_signatures(work: _Work, far: _Rows, most: int) -> tuple[Router, Signatu
 
 
 def _with_far(now: _State, far: _Rows, work: _Work) -> _State:
-    """Return the signatures with new ones for far rows; their edges follow when all signatures are known."""
-    return _with_signatures(now, *_new_signatures(work, far, work.record.n_fitted)) if len(far) else now
+    """Return the signatures with new ones for far rows; their edges follow when all signatures are known.
+
+    A new signature no farther from an old one than the radius of its cluster counts as a part of that cluster before.
+    """
+    if not len(far):
+        return now
+    router, new = _new_signatures(work, far, work.record.n_fitted)
+    whole = replace(work.record.router_to_search(work.n_threads), scaling=None)
+    ids, squared = whole.nearest_few(np.ascontiguousarray(new.points, whole.dtype), 1)
+    means = _means(work.record)
+    radii = np.array([means[name][1] for name in now.names[ids[:, 0]].tolist()])
+    names = np.where(squared[:, 0] <= radii**2, now.names[ids[:, 0]], NO_CLUSTER).astype(np.int32)
+    return _with_signatures(now, router, new, names)
 
 
-def _with_signatures(now: _State, router: Router, new: Signatures) -> _State:
+def _with_signatures(now: _State, router: Router, new: Signatures, names: NDArray[np.int32] | None = None) -> _State:
     n, count = len(now), len(new)
     points, zeros = new.points.astype(np.float64), np.zeros(count)
     values: dict[str, NDArray[Any]] = {
@@ -592,7 +609,7 @@ def _with_signatures(now: _State, router: Router, new: Signatures) -> _State:
         "spread": new.spread,
         "centres": router.centres.astype(np.float64),
         "reach": zeros if router.reach is None else router.reach,
-        "names": np.full(count, NO_CLUSTER, np.int32),
+        "names": np.full(count, NO_CLUSTER, np.int32) if names is None else names,
         "was": zeros,
         "arrived": new.weights,
         "before": points,
@@ -804,8 +821,23 @@ def no_changes(record: ClusterRecord) -> Changes:
     return changes_between([(n, n, w, w) for n, w in zip(names.tolist(), weights.tolist(), strict=True)])
 
 
+def _ways_of_new(now: _State, after: ClusterRecord) -> list[Way]:
+    """Return the rows of new signatures that count as parts of clusters before, by old and new cluster."""
+    new = np.flatnonzero((now.was == 0) & (now.names != NO_CLUSTER))
+    names = after.cluster_names[after.conquest.labels[new]]
+    return [
+        (old, name, 0.0, weight)
+        for old, name, weight in zip(now.names[new].tolist(), names.tolist(), now.weights[new].tolist(), strict=True)
+    ]
+
+
 def _changes(
-    record: ClusterRecord, now: _State, labels: NDArray[np.int32], after: ClusterRecord, drift: dict[str, float]
+    record: ClusterRecord,
+    now: _State,
+    labels: NDArray[np.int32],
+    after: ClusterRecord,
+    near: list[Way],
+    drift: dict[str, float],
 ) -> Changes:
     """Return what changed; `labels` are the new clusters of the signatures before, -1 for none."""
     old, names = record.cluster_names[record.conquest.labels], after.cluster_names
@@ -814,6 +846,9 @@ def _changes(
     ways = list(zip(old.tolist(), new.tolist(), record.signatures.weights.tolist(), held.tolist(), strict=True))
     sizes = np.bincount(after.conquest.labels, after.signatures.weights, len(names))
     rest = sizes - np.bincount(labels[labels >= 0], held[labels >= 0], len(names))
+    ways += near
+    for _, name, _, weight in near:
+        rest[names == name] -= weight
     added = rest > 1e-9 * sizes.sum()
     ways += [(NO_CLUSTER, int(name), 0.0, float(rows)) for name, rows in zip(names[added], rest[added], strict=True)]
     before = _means(record)

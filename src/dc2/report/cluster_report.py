@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dc2.io.outputs import check_target
 from dc2.report.cluster_statistics import ClusterStatistics, FittedClusterer
 from dc2.report.displays import N_COLOURS, SHAPES
-from dc2.report.drawings import map_section, similarity_section
+from dc2.report.drawings import changes_section, map_section, similarity_section
 from dc2.report.page import count, environment, number, page, percent, render, write_page
 from dc2.report.profiles import MOST_WORDS
 from dc2.report.reproduce import settings_section
@@ -124,6 +124,7 @@ def cluster_page(statistics: ClusterStatistics, title: str | None = None, source
     map_, map_data = map_section(statistics)
     matrix, matrix_data = similarity_section(statistics)
     sections = [
+        changes_section(statistics),
         clusters_section(statistics),
         map_,
         profile_section(statistics),

@@ -222,3 +222,51 @@ def _lead(between: NDArray[np.float64]) -> str:
         "The similarity of any two signatures, ordered by cluster. The two clusters with most in common are "
         f"{first} and {second}."
     )
+
+
+FLOW_WIDTH, FLOW_HEIGHT, FLOW_BAR, FLOW_GAP = 520.0, 320.0, 14.0, 6.0
+FLOW_TEXT = 90.0  # room beside the bars
+THINNEST = 0.5
+
+
+def changes_section(statistics: ClusterStatistics) -> Section | None:
+    """Return what the last update changed: a flow of rows from old clusters to new ones, and a table."""
+    changes = getattr(statistics.model, "changes_", None)
+    if changes is None:
+        return None
+    bars, bands = _flow([way for way in changes.flow if way[2] > 0])
+    content = {"changes": changes, "width": FLOW_WIDTH, "height": FLOW_HEIGHT, "bar": FLOW_BAR}
+    lead = " ".join(changes.sentences()[:-1])
+    return Section("What changed", lead, "changes.html", {**content, "bars": bars, "bands": bands})
+
+
+def _flow(ways: list[tuple[int, int, float]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return bars for old clusters on the left and new ones on the right, and a band for the rows they share."""
+    left, right = FLOW_TEXT + FLOW_BAR, FLOW_WIDTH - FLOW_TEXT - FLOW_BAR
+    middle, total = (left + right) / 2, sum(rows for *_, rows in ways)
+    bars: list[dict[str, Any]] = []
+    next_at, unit = [dict[int, float](), dict[int, float]()], [0.0, 0.0]
+    for side, x in enumerate((FLOW_TEXT, right)):
+        names = sorted({(old, new)[side] for old, new, _ in ways})
+        gap, y = min(FLOW_GAP, FLOW_HEIGHT / 2 / len(names)), 0.0
+        unit[side] = (FLOW_HEIGHT - gap * (len(names) - 1)) / total
+        for name in names:
+            rows = sum(rows for old, new, rows in ways if (old, new)[side] == name)
+            text = ("new rows", "forgotten")[side] if name < 0 else f"{name}: {number(rows)}"
+            height = rows * unit[side]
+            bars.append({"x": x, "y": y, "height": max(height, THINNEST), "name": name, "text": text, "side": side})
+            next_at[side][name] = y
+            y += height + gap
+    bands = []
+    for old, new, rows in ways:
+        a, b = next_at[0][old], next_at[1][new]
+        c, d = a + rows * unit[0], b + rows * unit[1]
+        next_at[0][old], next_at[1][new] = c, d
+        path = (
+            f"M{left:.1f} {a:.1f}C{middle:.1f} {a:.1f} {middle:.1f} {b:.1f} {right:.1f} {b:.1f}V{d:.1f}"
+            f"C{middle:.1f} {d:.1f} {middle:.1f} {c:.1f} {left:.1f} {c:.1f}Z"
+        )
+        sides = ("new rows" if old < 0 else f"cluster {old}", "no cluster" if new < 0 else f"cluster {new}")
+        tip = f"{number(rows)} rows: {sides[0]} to {sides[1]}"
+        bands.append({"path": path, "tip": tip, "class": "stayed" if old == new else "moved"})
+    return bars, bands
