@@ -260,9 +260,9 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         outliers, scores = outliers_of(plan.noise, source, engine, compression, threads)
     clock.enter("populate")
     members = member_rows(compression, similarity, threads)
-    known = None
+    share_known = None
     if opened.table is not None:
-        known = opened.table.known_shares(engine, compression.router, len(compression.signatures))
+        share_known = opened.table.known_shares(engine, compression.router, len(compression.signatures))
     clock.stop()
 
     return ClusterRecord(
@@ -278,7 +278,7 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         stage_seconds=clock.seconds,
         outliers=outliers,
         preparer=opened.preparer,
-        known=known,
+        share_known=share_known,
         ids=in_form_of(source, compression.ids),
         scores=scores,
         rows=source if compression.ids is not None else None,

@@ -62,7 +62,7 @@ class ClusterRecord:
         Number of signatures of the fit; 0 before any update.
     changes : Changes or None
         What the last update changed.
-    known : ndarray of shape (n_signatures, n_numbers), float32, or None
+    share_known : ndarray of shape (n_signatures, n_numbers), float32, or None
         Share of each signature's rows with a value in each column of numbers of the table, by a sample of the rows;
         None if none was missing. Filled-in values never describe a cluster.
     ids : ndarray of shape (n_rows,), int32, or None
@@ -91,7 +91,7 @@ class ClusterRecord:
     unused: int = 0
     base: int = 0
     changes: Changes | None = None
-    known: NDArray[np.float32] | None = None
+    share_known: NDArray[np.float32] | None = None
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
     rows: Any = None
@@ -122,8 +122,8 @@ class ClusterRecord:
             and (self.preparer is None or _makes(self.preparer, self.columns))
             and (self.names is None or self._are_numbers(self.names))
             and (
-                self.known is None
-                or (self.preparer is not None and _are_shares(self.known, n_signatures, self.columns))
+                self.share_known is None
+                or (self.preparer is not None and _are_shares(self.share_known, n_signatures, self.columns))
             )
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )

@@ -106,7 +106,7 @@ def update(
         after.without_rows(),
         n_rows=record.n_rows + placed.n_rows,
         base=record.n_fitted,
-        known=_known_shares(record, after),
+        share_known=_known_shares(record, after),
         stage_seconds=clock.seconds,
         changes=_changes(record, now, labels, after, near, drift),
     )
@@ -114,10 +114,10 @@ def update(
 
 def _known_shares(record: ClusterRecord, after: ClusterRecord) -> NDArray[np.float32] | None:
     """Return which values of the rows of signatures are known: as those of the nearest signature before."""
-    if record.known is None:
+    if record.share_known is None:
         return None
     nearest = replace(cast(Router, record.router), scaling=None).assign(after.signatures.points)
-    known: NDArray[np.float32] = record.known[nearest]
+    known: NDArray[np.float32] = record.share_known[nearest]
     return known
 
 

@@ -36,7 +36,7 @@ class FittedRecord(Protocol):
     @property
     def is_graph(self) -> bool: ...  # noqa: D102
     @property
-    def known(self) -> NDArray[np.float32] | None: ...  # noqa: D102
+    def share_known(self) -> NDArray[np.float32] | None: ...  # noqa: D102
     @property
     def preparer(self) -> Any: ...  # noqa: D102
     def in_units(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...  # noqa: D102
@@ -254,7 +254,7 @@ class ClusterStatistics:
             noise=None if noise is None else float(noise.sum()),
             fitted=model,
             sphere=sphere,
-            known=record.known,
+            known=record.share_known,
         )
 
     @property
