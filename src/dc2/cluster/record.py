@@ -17,6 +17,7 @@ from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputError, ParameterError
 from dc2.graph.conquest import Conquest
+from dc2.graph.constraints import Known
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.nodes import DenseSimilarity, Similarity
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
@@ -84,6 +85,8 @@ class ClusterRecord:
         The rows, if they are in memory: outlier scores may be asked for later. Not saved.
     members : ndarray of shape (n_signatures, n_features) or None
         A row of each signature, in the units of clustering, if rows were seen. Not saved: files hold averages.
+    known : Known or None
+        Labels that the user gave.
     """
 
     columns: Columns
@@ -102,6 +105,7 @@ class ClusterRecord:
     scores: NDArray[np.float64] | None = None
     rows: Any = None
     members: NDArray[Any] | None = None
+    known: Known | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
@@ -126,6 +130,7 @@ class ClusterRecord:
             and (n_ids == n_signatures if numbers is None else numbers.shape == (n_ids,))
             and (self.outliers is None or isinstance(self.outliers, Outliers))
             and (self.preparer is None or _makes(self.preparer, self.columns))
+            and (self.known is None or len(self.known.codes) == n_signatures)
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
@@ -165,7 +170,8 @@ class ClusterRecord:
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without anything that has an entry per row: a saved model is small."""
-        return replace(self, ids=None, scores=None, rows=None, members=None)
+        known = None if self.known is None else self.known.without_rows()
+        return replace(self, ids=None, scores=None, rows=None, members=None, known=known)
 
     def _holds(self, noise: NDArray[np.float64]) -> bool:
         """Return whether no signature has more noise than rows."""
