@@ -12,6 +12,7 @@ RECIPES = {
     "text.md": "ARI 1.00 from 330 words",
     "places.md": "4 clusters",
     "updates.md": "Cluster 2 is gone",
+    "known.md": "teams of 250",
     "databases.md": "2 clusters, whoever reads the rows",
 }
 

@@ -26,6 +26,7 @@ from dc2.compress.signatures import Signatures
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import ClustersDoNotShowWarning, InputError, InputTypeError, ParameterError
 from dc2.graph.conquest import Stability
+from dc2.graph.constraints import RowLabels
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
@@ -70,13 +71,16 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
         """
-        record = fit_rows(self._plan(), X, sample_weight)
+        return self._fit(self._plan(), X, sample_weight)
+
+    def _fit(self, plan: ClusterPlan, X: Any, sample_weight: Any, labels: RowLabels | None = None) -> Self:
+        record = fit_rows(plan, X, sample_weight, labels)
         _warn_if_not_supported(record)
         return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
         """Cluster rows and return the cluster of each: ``labels_``, or `predict` for rows not in memory."""
-        self.fit(X, sample_weight=sample_weight)
+        self.fit(X, y, sample_weight)
         return self._predicted(X)[1] if self._record.ids is None else self.labels_
 
     def fit_signatures(self, signatures: Signatures) -> Self:
@@ -100,8 +104,9 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         """Take over a finished record, and warn if it has fewer clusters than were asked for."""
         found, wanted = record.conquest.n_clusters, record.conquest.wanted
         if found < wanted:
+            why = "distinct signatures" if record.known is None else "clusters if rows with one label are in one"
             warnings.warn(
-                f"n_clusters={wanted}: there are only {found} distinct signatures, so there are {found} clusters. Ask "
+                f"n_clusters={wanted}: there are only {found} {why}, so there are {found} clusters. Ask "
                 "for fewer clusters; equal rows are always in one cluster.",
                 ConvergenceWarning,
                 stacklevel=3,

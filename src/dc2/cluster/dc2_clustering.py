@@ -25,11 +25,13 @@ from dc2.compress.scaling import IF_APART
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, mapped_rows
 from dc2.errors import ParameterError
+from dc2.graph.constraints import RowLabels
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
 from dc2.graph.precomputed import KINDS
 from dc2.graph.size_limits import SizeLimits
+from dc2.io.frame_columns import without_label_column
 from dc2.io.model_file import saved_model
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
@@ -140,6 +142,8 @@ class DC2Clustering(SignatureClusterer):
         The outlier score of each training row; for rows in memory only.
     noise_threshold_ : float
         Rows with a higher outlier score are noise; exists only with `noise` above 0.
+    classes_ : ndarray of shape (n_clusters_,), object
+        The label in `y` of each cluster, None for clusters without one; exists only if `y` held labels of some rows.
     n_clusters_ : int
         The number of clusters found, before any are marked as noise.
     layers_ : list of ndarray of shape (n_signatures,), int32
@@ -246,6 +250,31 @@ class DC2Clustering(SignatureClusterer):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Cluster rows, with the labels of some of them if they are known.
+
+        Parameters
+        ----------
+        X : array-like, data frame, path, list of paths, glob, callable, Dask array or data frame, or Source
+            The rows; with ``metric="precomputed"`` a graph.
+        y : array-like of shape (n_rows,), str or None, default=None
+            Known labels: numbers or texts; -1, None or NaN for rows whose label is unknown; or the name of the column
+            of a data frame that holds them. The rows with a label are in one cluster, which ``classes_`` names;
+            clusters without labels are found as well. If every row has a label, nothing is left to find, and `y` is
+            ignored, as by other clusterers.
+        sample_weight : array-like of shape (n_rows,), str or None
+            Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
+        """
+        X, y = without_label_column(X, y)
+        labels, plan = RowLabels.of(y), self._plan()
+        if labels is None:
+            return self._fit(plan, X, sample_weight)
+        if not isinstance(plan.similarity, NeighborGraph):
+            raise ParameterError(f"similarity={self.similarity!r}: labels in y need similarity='graph'.")
+        if plan.limits.given:
+            raise ParameterError("y holds labels, and cluster sizes are limited. Give one of the two.")
+        return self._fit(plan, X, sample_weight, labels)
 
     def _plan(self) -> ClusterPlan:
         requested = RequestedClusters.of(self.n_clusters)

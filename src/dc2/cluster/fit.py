@@ -20,7 +20,7 @@ from dc2.compress.compressor import Compressor
 from dc2.compress.divide import Plan, plan_of
 from dc2.compress.edge_rows import EdgesPerRow
 from dc2.compress.neighbor_lists import nearest_points, signature_router
-from dc2.compress.populate import typical_distance
+from dc2.compress.populate import on_host, typical_distance
 from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
 from dc2.core.neighbours_reference import squared_distances_of_pairs
@@ -29,6 +29,7 @@ from dc2.engines.map_rows import RunOptions, Verbose, engine_for, in_form_of
 from dc2.errors import InputError, MissingValuesError, ParameterError, PreparationNote
 from dc2.graph.communities import GraphConqueror, choose_layer
 from dc2.graph.conquest import Conqueror, Conquest, Stability, stability
+from dc2.graph.constraints import Known, RowLabels
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import GraphSimilarity, NeighborGraph
 from dc2.graph.nodes import NearRows, Nodes, Similarity, SimilarityRecipe, nodes_at
@@ -42,7 +43,7 @@ from dc2.graph.precomputed import (
 )
 from dc2.graph.size_limits import NO_LIMITS, SizeLimits
 from dc2.io.columns import Columns
-from dc2.io.source import Source
+from dc2.io.source import Block, Source
 from dc2.parameters import usable_threads
 from dc2.random import seed_sequence
 from dc2.spectral.conquer import SpectralConqueror
@@ -217,9 +218,9 @@ class ClusterPlan:
     limits: SizeLimits = NO_LIMITS
     compress_frames: Compress | None = None
 
-    def conqueror_of(self, similarity: Similarity) -> Conqueror:
+    def conqueror_of(self, similarity: Similarity, known: Known | None = None) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
-        return GraphConqueror(self.limits) if similarity.sparse else self.conqueror
+        return GraphConqueror(self.limits, known) if similarity.sparse else self.conqueror
 
     def built(self, nodes: Nodes, seeds: SeedSequence) -> Similarity:
         """Return the similarity of nodes."""
@@ -229,16 +230,20 @@ class ClusterPlan:
         return built
 
 
-def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRecord:
+def fit_rows(
+    plan: ClusterPlan, X: Any, sample_weight: Any = None, row_labels: RowLabels | None = None
+) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
     if plan.graph is not None:
-        return _fit_graph(plan, plan.graph, X, sample_weight)
+        return _fit_graph(plan, plan.graph, X, sample_weight, row_labels)
     compress_seeds, kernel_seeds, assign_seeds = spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
 
     try:
         opened = plan.preparation.opened(X, sample_weight, plan.owner)
+        if row_labels is not None and opened.source.n_rows is not None:
+            row_labels.check(opened.source.n_rows, plan.requested)
         engine, compression = _compressed(plan, opened, compress_seeds, clock)
     except MissingValuesError:  # missing values that column types do not show are found only while rows are read
         prepared = plan.preparation.with_blanks(X, sample_weight)
@@ -247,12 +252,13 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         opened = prepared
         engine, compression = _compressed(plan, opened, compress_seeds, clock)
     source = opened.source
+    known = None if row_labels is None else _known_of(row_labels, plan.requested, compression, source, engine)
 
     _check_units(plan.similarity, compression)
     clock.enter("conquer")
     nodes = nodes_of(compression, plan.similarity, threads)
     similarity = plan.built(nodes, kernel_seeds)
-    conqueror = plan.conqueror_of(similarity)
+    conqueror = plan.conqueror_of(similarity, known)
     conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
 
     outliers, scores = None, None
@@ -283,15 +289,38 @@ def fit_rows(plan: ClusterPlan, X: Any, sample_weight: Any = None) -> ClusterRec
         scores=scores,
         rows=source if compression.ids is not None else None,
         members=members,
+        known=known,
     )
 
 
-def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any) -> ClusterRecord:
+def _known_of(
+    labels: RowLabels, requested: RequestedClusters, compression: Compression, source: Source, engine: Engine
+) -> Known:
+    """Return what the labels of rows say about signatures; rows that are not in memory are read again."""
+    labels.check(compression.n_rows, requested)
+    n_signatures = len(compression.signatures)
+    if compression.ids is not None:
+        return Known.of(labels, on_host(compression.ids)[labels.rows], n_signatures, keep_rows=True)
+
+    def ids_of(block: Block) -> NDArray[np.int32]:
+        first, last = np.searchsorted(labels.rows, [block.start, block.start + block.n_rows])
+        found = compression.router.assign(block.X, source.feature_names, block.start)
+        return np.asarray(found[labels.rows[first:last] - block.start])
+
+    ids = np.concatenate(list(engine.map(ids_of, source, stage="compress")))
+    return Known.of(labels, ids, n_signatures, keep_rows=False)
+
+
+def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any, row_labels: RowLabels | None) -> ClusterRecord:
     """Conquer a given graph, whose nodes are the rows."""
     matrix = checked_matrix(X, kind)
     n = matrix.shape[0]
     weights = checked_weights(sample_weight, n)
     _check_enough(n, plan.requested)
+    known, ids = None, np.arange(n, dtype=np.int32)
+    if row_labels is not None:
+        row_labels.check(n, plan.requested)
+        known = Known.of(row_labels, ids[row_labels.rows], n, keep_rows=True)
     _, kernel_seeds, assign_seeds = spawned(plan.seeds)
     clock = StageClock(plan.options.verbose)
     clock.enter("conquer")
@@ -300,7 +329,7 @@ def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any) -> Clus
     lists = neighbour_lists(matrix, kind, most, own=True).without_fragments()
     nodes, points = graph_nodes(lists, weights)
     similarity = plan.built(nodes, kernel_seeds)
-    conqueror = plan.conqueror_of(similarity)
+    conqueror = plan.conqueror_of(similarity, known)
     conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
     graph = GivenGraph(points, kind, lists.ids.shape[1], typical_reach(lists.reach, weights))
     scores = graph.scores(lists)
@@ -317,8 +346,9 @@ def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any) -> Clus
         seed=dict(plan.seeds.state),
         stage_seconds=clock.seconds,
         outliers=outliers_of_graph(plan.noise or NoisePlan.of(0, None), scores, weights, graph.typical),
-        ids=np.arange(n, dtype=np.int32),
+        ids=ids,
         scores=scores,
+        known=known,
     )
 
 
@@ -370,7 +400,7 @@ def reconquer(
         _check_enough_signatures(len(record.signatures), requested)
     *_, assign_seeds = spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights)
-    conqueror = plan.conqueror_of(similarity)
+    conqueror = plan.conqueror_of(similarity, record.known)
     conquest = conqueror.conquer(
         similarity, nodes, requested, assign_seeds, plan.options.n_jobs, before=record.conquest
     )

@@ -157,7 +157,16 @@ class FittedAttributes(SaveMixin, KnowsItsColumns, ClusterMixin):
                 "labels_ is kept for rows in memory only, and not in saved or pickled models. Use predict(X), or "
                 "predict_to(source, path) to write the label of each row."
             )
-        return record.named(record.labels_of_rows(record.conquest.labels))
+        labels = record.labels_of_rows(record.conquest.labels)
+        return record.named(labels if record.known is None else record.known.keep(labels, record.conquest.labels))
+
+    @property
+    def classes_(self) -> NDArray[np.object_]:
+        """The label that the user gave to each cluster; None for a cluster that was found without one."""
+        known = _there(self._fitted().known, "classes_", "where y held labels of some rows")
+        names = np.array([*known.names, None], dtype=object)
+        found: NDArray[np.object_] = names[known.classes_of(self._fitted().conquest.labels)]
+        return found
 
     @property
     def n_clusters_(self) -> int:

@@ -16,6 +16,7 @@ from dc2.compress.routing import Router, RowRouter
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputError, ParameterError
 from dc2.graph.conquest import Conquest
+from dc2.graph.constraints import Known
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.nodes import DenseSimilarity, Similarity
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
@@ -73,6 +74,8 @@ class ClusterRecord:
         The rows, if they are in memory: outlier scores may be asked for later. Not saved.
     members : ndarray of shape (n_signatures, n_features) or None
         A row of each signature, in the units of clustering, if rows were seen. Not saved: files hold averages.
+    known : Known or None
+        Labels that the user gave.
     """
 
     columns: Columns
@@ -96,6 +99,7 @@ class ClusterRecord:
     scores: NDArray[np.float64] | None = None
     rows: Any = None
     members: NDArray[Any] | None = None
+    known: Known | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""
@@ -125,6 +129,7 @@ class ClusterRecord:
                 self.share_known is None
                 or (self.preparer is not None and _are_shares(self.share_known, n_signatures, self.columns))
             )
+            and (self.known is None or len(self.known.codes) == n_signatures)
             and (self.noise_weights is None or (numbers is None and self._holds(self.noise_weights)))
         )
         if is_sound and numbers is not None:
@@ -164,7 +169,8 @@ class ClusterRecord:
 
     def without_rows(self) -> ClusterRecord:
         """Return the same without anything that has an entry per row: a saved model is small."""
-        return replace(self, ids=None, scores=None, rows=None, members=None)
+        known = None if self.known is None else self.known.without_rows()
+        return replace(self, ids=None, scores=None, rows=None, members=None, known=known)
 
     @property
     def holds_rows(self) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dc2.graph.borders import clouds_apart
 from dc2.graph.conquest import RESAMPLINGS, Conquest
+from dc2.graph.constraints import Known, with_known
 from dc2.graph.density import crossing_share
 from dc2.graph.fixed_k import exactly, merged
 from dc2.graph.hierarchy import FarGroups, layer_heights
@@ -314,9 +315,12 @@ class GraphConqueror:
     ----------
     limits : SizeLimits
         Of the sizes of clusters.
+    known : Known or None
+        Known labels.
     """
 
     limits: SizeLimits = NO_LIMITS
+    known: Known | None = None
 
     def conquer(
         self,
@@ -337,6 +341,9 @@ class GraphConqueror:
         if self.limits.given:
             bounds = self.limits.bounds(float(weights.sum()), float(weights.max()), requested, found.n_clusters)
             found = with_clusters(graph_nodes, found, within_limits(graph_nodes, found.labels, bounds))
+        if self.known is not None:
+            labels = with_known(graph_nodes, found.labels, self.known, requested)
+            found = with_clusters(graph_nodes, found, labels)
         return Conquest(found.labels, requested.low if requested.exact else found.n_clusters, communities=found)
 
     def bootstrap(

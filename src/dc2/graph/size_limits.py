@@ -126,8 +126,8 @@ class SizeLimits:
             )
         if heaviest > high * (1 + ROUNDING):
             raise ParameterError(
-                f"max_cluster_size is {high:,.10g}, but equal rows or the rows of a signature, which stay together, have "
-                f"a size of {heaviest:,.10g}. Raise it, or n_signatures."
+                f"max_cluster_size is {high:,.10g}, but equal rows or rows of one signature, which stay together, are "
+                f"{heaviest:,.10g}. Raise it, or n_signatures."
             )
         fewest, most = bounds.parts(total)
         if max(fewest, bounds.fewest) > min(most, bounds.most):
@@ -149,12 +149,19 @@ def within_limits(nodes: GraphNodes, labels: NDArray[np.int32], bounds: Bounds) 
     shares most edges. Then large ones are cut along their weakest cut that leaves parts within the bounds.
     """
     labels, parts = _joined(nodes, labels, bounds)
-    matrix, answer, next_label = nodes.graph.matrix(), labels.copy(), int(labels.max()) + 1
     for cluster in np.flatnonzero(np.array(parts) > 1).tolist():
-        members = np.flatnonzero(labels == cluster)
-        for part in _cut(matrix, members, nodes.node_weights, parts[cluster], bounds)[1:]:
-            answer[part] = next_label
-            next_label += 1
+        labels = divided(nodes, labels, cluster, parts[cluster], bounds)
+    return labels
+
+
+def divided(
+    nodes: GraphNodes, labels: NDArray[np.int32], cluster: int, parts: int, bounds: Bounds = Bounds(0.0, math.inf)
+) -> NDArray[np.int32]:
+    """Return clusters of which one is cut into parts; the others keep their numbers."""
+    answer, members = labels.copy(), np.flatnonzero(labels == cluster)
+    cut = _cut(nodes.graph.matrix(), members, nodes.node_weights, min(parts, len(members)), bounds)
+    for number, part in enumerate(cut[1:], start=int(labels.max()) + 1):
+        answer[part] = number
     return answer
 
 
@@ -171,21 +178,19 @@ def _joined(nodes: GraphNodes, labels: NDArray[np.int32], bounds: Bounds) -> tup
             poor = [True] * len(sizes)
         if len(sizes) == 1:
             raise _no_cut(sizes[0], bounds)
-        smallest = int(np.lexsort((sizes, ~np.array(poor)))[0])
-        labels = np.where(labels == smallest, _most_connected(nodes, labels, smallest), labels).astype(np.int32)
+        labels = join_most_connected(nodes, labels, int(np.lexsort((sizes, ~np.array(poor)))[0]))
 
 
-def _most_connected(nodes: GraphNodes, labels: NDArray[np.int32], cluster: int) -> int:
-    """Return the cluster that shares most edges with one, or the nearest if none does."""
-    n_clusters = int(labels.max()) + 1
+def join_most_connected(nodes: GraphNodes, labels: NDArray[np.int32], cluster: int) -> NDArray[np.int32]:
+    """Return clusters of which one has joined that with which it shares most edges, or the nearest if none does."""
     members = labels == cluster
-    edges = np.bincount(labels, nodes.graph.matrix() @ members.astype(np.float64), n_clusters)
+    edges = np.bincount(labels, nodes.graph.matrix() @ members.astype(np.float64), int(labels.max()) + 1)
     edges[cluster] = -1.0
     if edges.max() > 0:
-        return int(edges.argmax())
+        return np.where(members, np.int32(edges.argmax()), labels)
     off = nodes.points - nodes.points[members].mean(axis=0)
-    away = np.where(members, np.inf, np.einsum("ij,ij->i", off, off))
-    return int(labels[away.argmin()])
+    nearest = np.where(members, np.inf, np.einsum("ij,ij->i", off, off)).argmin()
+    return np.where(members, labels[nearest], labels)
 
 
 def _allotted(sizes: NDArray[Any], ranges: list[tuple[int, float]], fewest: int) -> list[int]:

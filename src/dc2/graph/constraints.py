@@ -1,0 +1,274 @@
+"""What users know: labels of some rows, and pairs that must or must not share a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, diags_array
+
+from dc2.errors import InputError, ParameterError
+from dc2.graph.n_clusters import RequestedClusters
+from dc2.graph.resolutions import GraphNodes
+from dc2.graph.size_limits import divided, join_most_connected
+from dc2.io.model_file import saved_record
+
+UNKNOWN = -1
+MOST_NAMED = 5  # labels in a message
+# Probability that a random walk ends at a step without a label; steps until nearly all have ended.
+STOP, STEPS = 0.05, 60
+FEW = 5.0  # labels of a class that count as much as all others for the density of its labels
+
+
+@dataclass(frozen=True, eq=False)
+class RowLabels:
+    """The labels of some rows.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_labelled,), int64
+        The rows with a label, ascending.
+    codes : ndarray of shape (n_labelled,), int32
+        The class of each.
+    names : tuple
+        The labels of the classes, as the user wrote them.
+    n_rows : int
+        Rows with or without a label.
+    """
+
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    names: tuple[Any, ...]
+    n_rows: int
+
+    @classmethod
+    def of(cls, y: Any) -> RowLabels | None:
+        """Return the labels that `y` holds; None if it holds none, or if no row is without a label.
+
+        A label is unknown if it is -1, None, NaN or another missing value.
+
+        Examples
+        --------
+        >>> RowLabels.of(["a", None, "b", "a"]).names
+        ('a', 'b')
+        >>> RowLabels.of([0, 1, 1]) is None
+        True
+        """
+        if y is None:
+            return None
+        values = np.asarray(np.ma.filled(y.astype(object), None) if np.ma.isMaskedArray(y) else y)
+        if values.dtype.kind in "US" and not isinstance(y, np.ndarray):  # a missing value would be a text
+            values = np.asarray(y, dtype=object)
+        if values.ndim != 1:
+            return None
+        known = _known(values)
+        if known.all() or not known.any():
+            return None
+        rows = np.flatnonzero(known)
+        found: dict[Any, int] = {}
+        plain = [_plain(value) for value in values[rows].tolist()]
+        for value in sorted(set(plain), key=lambda value: (str(type(value)), value)):
+            found[value] = len(found)
+        codes = np.array([found[value] for value in plain], dtype=np.int32)
+        return cls(rows, codes, tuple(found), len(values))
+
+    def check(self, n_rows: int, requested: RequestedClusters) -> None:
+        """Raise if the labels are not those of the rows, or name more clusters than there may be."""
+        if self.n_rows != n_rows:
+            raise InputError(
+                f"y has {self.n_rows:,} labels, but X has {n_rows:,} rows. Give one for each, -1 if unknown."
+            )
+        if requested.high is not None and len(self.names) > requested.high:
+            some = ", ".join(map(repr, self.names[:MOST_NAMED])) + (", ..." if len(self.names) > MOST_NAMED else "")
+            raise ParameterError(
+                f"n_clusters: at most {requested.high} clusters are asked for, but y has {len(self.names)} labels "
+                f"({some}). Ask for at least {len(self.names)}."
+            )
+
+
+def _known(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind in "iu":
+        return np.asarray(values != UNKNOWN)
+    if values.dtype.kind == "f":
+        return np.asarray(~np.isnan(values) & (values != UNKNOWN))
+    if values.dtype.kind in "mM":
+        return np.asarray(~np.isnat(values))
+    missing = {"NAType", "NaTType", "NoneType"}
+    return np.array(
+        [type(v).__name__ not in missing and not _is_unknown_number(v) for v in values.tolist()], dtype=bool
+    )
+
+
+def _is_unknown_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and (value != value or value == UNKNOWN)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+@saved_record
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known about nodes.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_nodes,), int32
+        The class of each node; -1 if unknown.
+    names : tuple
+        The users' names of the classes.
+    rows : ndarray of shape (n_labelled,), int64, or None
+        The labelled rows, if rows are in memory. Not saved.
+    row_codes : ndarray of shape (n_labelled,), int32, or None
+        Their classes. Not saved.
+    """
+
+    codes: NDArray[np.int32]
+    names: tuple[Any, ...]
+    rows: NDArray[np.int64] | None = None
+    row_codes: NDArray[np.int32] | None = None
+
+    def check(self) -> None:
+        """Raise if the parts do not fit together; called when read from a model file."""
+        codes = self.codes
+        if (
+            codes.ndim != 1
+            or codes.dtype != np.int32
+            or not all(isinstance(name, bool | int | float | str) for name in self.names)
+            or codes.min(initial=0) < UNKNOWN
+            or not np.array_equal(np.unique(codes[codes >= 0]), np.arange(len(self.names)))
+        ):
+            raise InputError("the parts of Known do not fit together.")
+
+    @classmethod
+    def of(cls, labels: RowLabels, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
+        """Return the classes of nodes: a node takes that of most of its labelled rows.
+
+        Parameters
+        ----------
+        labels : RowLabels
+        ids : ndarray of shape (n_labelled,), int32
+            The node of each labelled row.
+        n_nodes : int
+        keep_rows : bool
+            Whether to remember the labelled rows themselves.
+        """
+        n_classes = len(labels.names)
+        counts = coo_array((np.ones(len(ids)), (ids, labels.codes)), shape=(n_nodes, n_classes)).tocsr().tocoo()
+        codes = np.full(n_nodes, UNKNOWN, np.int32)
+        order = np.lexsort((-counts.col, counts.data))  # the most frequent class is written last
+        codes[counts.row[order]] = counts.col[order]
+        lost = np.setdiff1d(np.arange(n_classes), codes)
+        if len(lost):
+            name = labels.names[int(lost[0])]
+            raise InputError(
+                f"y: every row with label {name!r} is in a signature, or equal to rows, with more rows of another "
+                "label. Give n_signatures a larger number, or label more rows."
+            )
+        return cls(codes, labels.names, labels.rows if keep_rows else None, labels.codes if keep_rows else None)
+
+    def without_rows(self) -> Known:
+        """Return the same without anything that has an entry per row."""
+        return Known(self.codes, self.names)
+
+    def classes_of(self, labels: NDArray[np.int32]) -> NDArray[np.intp]:
+        """Return for each cluster the class whose labelled nodes it holds; -1 if there are none, or several classes."""
+        known = np.flatnonzero(self.codes >= 0)
+        pairs = np.unique(np.stack([labels[known], self.codes[known]]), axis=1)
+        classes = np.full(int(labels.max()) + 1, UNKNOWN, np.intp)
+        alone = np.bincount(pairs[0], minlength=len(classes))[pairs[0]] == 1
+        classes[pairs[0][alone]] = pairs[1][alone]
+        return classes
+
+    def keep(self, of_rows: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return labels of rows, in which labelled rows are in the cluster of their class if there is just one."""
+        if self.rows is None or self.row_codes is None:
+            return of_rows
+        classes = self.classes_of(labels)
+        named = np.flatnonzero(classes >= 0)
+        cluster = np.full(len(self.names), UNKNOWN, np.int32)
+        once = np.bincount(classes[named], minlength=len(self.names)) == 1
+        cluster[classes[named]] = named
+        cluster[~once] = UNKNOWN
+        own = cluster[self.row_codes]
+        kept = of_rows.copy()
+        kept[self.rows[own >= 0]] = own[own >= 0]
+        kept.setflags(write=of_rows.flags.writeable)
+        return kept
+
+
+def with_known(
+    nodes: GraphNodes, found: NDArray[np.int32], known: Known, requested: RequestedClusters
+) -> NDArray[np.int32]:
+    """Return clusters that agree with known labels: one for each class, and those of the found ones without labels.
+
+    From each node a random walk follows the edges. It takes the class of the first labelled node that it meets, or ends
+    with a small probability at each step. Then the node has the classes of its found cluster in their shares; a cluster
+    with no labels, or hardly any, is a class of its own. A node joins the class that is likeliest. So a few labels name
+    whole clusters, many move borders, and clusters in which labels differ are divided.
+
+    Parameters
+    ----------
+    nodes : GraphNodes
+    found : ndarray of shape (n_nodes,), int32
+        Clusters found without labels.
+    known : Known
+    requested : RequestedClusters
+        If there are more clusters, unlabelled ones join those that they share most edges with; if there are fewer, the
+        largest unlabelled one is divided.
+    """
+    n_classes = len(known.names)
+    prior = _prior(found, known.codes, n_classes)
+    likeliest = _walked(nodes.graph.matrix(), known.codes, prior[found])
+    labels = _counted(np.where(known.codes >= 0, known.codes, likeliest))
+    while requested.high is not None and int(labels.max()) + 1 > max(requested.high, n_classes):
+        sizes = np.bincount(labels, nodes.node_weights)
+        labels = _counted(join_most_connected(nodes, labels, n_classes + int(sizes[n_classes:].argmin())))
+    unlabelled, missing = np.bincount(labels)[n_classes:], requested.low - int(labels.max()) - 1
+    if len(unlabelled) and missing > 0:
+        labels = divided(nodes, labels, n_classes + int(unlabelled.argmax()), missing + 1)
+    return labels
+
+
+def _counted(labels: NDArray[Any]) -> NDArray[np.int32]:
+    """Return labels counted from 0 without gaps; the classes of known labels, which all have nodes, stay first."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+
+
+def _prior(found: NDArray[np.int32], codes: NDArray[np.int32], n_classes: int) -> csr_array:
+    """Return for each found cluster the shares of the classes, and of a class of its own, among its nodes.
+
+    A label stands for as many nodes as there are for each label where its class is; with few labels of the class, where
+    any labels are. What the labels of a cluster do not stand for is of its own class; one label more is granted.
+    """
+    known, sizes = codes >= 0, np.bincount(found).astype(np.float64)[:, None]
+    counts = np.zeros((len(sizes), n_classes))
+    np.add.at(counts, (found[known], codes[known]), 1.0)
+    labels = counts.sum(axis=1, keepdims=True)
+    around_any = (labels**2 / sizes).sum() / labels.sum()  # the density of labels around a typical label
+    density = ((counts**2 / sizes).sum(axis=0) + FEW * around_any) / (counts.sum(axis=0) + FEW)
+    stood_for = counts / density
+    total = np.maximum(stood_for.sum(axis=1, keepdims=True), 1e-300)
+    named = np.where(labels > 0, np.minimum((labels + 1) / (labels * sizes / total + 1), 1.0), 0.0)
+    return csr_array(np.hstack([named * stood_for / total, np.diag(1.0 - named[:, 0])]))
+
+
+def _walked(graph: csr_array, codes: NDArray[np.int32], prior: csr_array) -> NDArray[np.intp]:
+    """Return the likeliest class of each node at the end of random walks; see `with_known`."""
+    total = np.asarray(graph.sum(axis=1)).ravel()
+    step = diags_array(np.where(total > 0, (1 - STOP) / np.maximum(total, 1e-300), 0.0)) @ graph
+    known = np.flatnonzero(codes >= 0)
+    met = np.zeros((len(codes), int(codes.max()) + 1))
+    for _ in range(STEPS):
+        met[known] = 0.0
+        met[known, codes[known]] = 1.0
+        met = step @ met
+    shares = prior.toarray() * (1.0 - met.sum(axis=1, keepdims=True))
+    shares[:, : met.shape[1]] += met
+    likeliest: NDArray[np.intp] = shares.argmax(axis=1)
+    return likeliest
