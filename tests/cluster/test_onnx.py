@@ -56,15 +56,29 @@ def test_rows_that_are_signatures_get_their_own_labels(tmp_path):
     assert np.array_equal(run(model.to_onnx(tmp_path / "model.onnx"), X=rows)["label"], model.labels_)
 
 
-def test_noise_has_the_same_threshold(tmp_path):
-    rows = X[:5000]
-    model = DC2Clustering(30, n_signatures=400, noise=0.05, min_cluster_share=0.03, random_state=0).fit(rows)
-    found = run(model.to_onnx(tmp_path / "model.onnx"), X=rows)
-    scores = model.outlier_scores(rows)
-    assert (np.abs(found["outlier_score"] - scores) < 1e-6).mean() > 0.9
-    assert (found["label"][found["outlier_score"] > model.noise_threshold_] == -1).all()
-    assert (found["label"] == model.predict(rows)).mean() > 0.98
-    assert 0.03 < (found["label"] == -1).mean() < 0.9
+def test_small_clusters_are_labelled_as_by_predict(tmp_path):
+    model = DC2Clustering(30, n_signatures=400, min_cluster_share=0.03, random_state=0).fit(X[:5000])
+    found = run(model.to_onnx(tmp_path / "model.onnx"), X=X[:5000])["label"]
+    assert (found == model.predict(X[:5000])).mean() > 0.98
+    assert 0.03 < (found == -1).mean() < 0.9
+
+
+def test_labels_are_the_numbers_that_clusters_kept_through_updates(tmp_path):
+    model = DC2Clustering(30, random_state=0).fit(X[:2000])
+    model.update(X[2000:2200] + 100)
+    labels = run(model.to_onnx(tmp_path / "model.onnx"), X=X[:2000])["label"]
+    assert np.array_equal(labels, model.predict(X[:2000]))
+
+
+def test_what_an_onnx_graph_cannot_do_is_refused(tmp_path):
+    noisy = DC2Clustering(3, noise=0.05, random_state=0).fit(X[:500])
+    with pytest.raises(ParameterError, match="noise"):
+        noisy.to_onnx(tmp_path / "model.onnx")
+    staged = DC2Clustering(3, random_state=0).fit(X[:500])
+    staged.update(X[500:600] + 100, move=False)
+    with pytest.raises(ParameterError, match="move=False"):
+        staged.to_onnx(tmp_path / "model.onnx")
+    assert not (tmp_path / "model.onnx").exists()
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e30])

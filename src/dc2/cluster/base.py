@@ -353,8 +353,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         Notes
         -----
         The input ``X`` has shape (n_rows, n_features), in the dtype of the model: float32 if it was fitted on narrow
-        numbers, else float64. The output ``label`` has the cluster of each row, as int64; with `noise` there is
-        ``outlier_score`` too. A prepared table has an input of shape (n_rows, 1) for each column in use: float64 for
+        numbers, else float64. The output ``label`` has the cluster of each row, as int64; models with
+        `noise` are refused. A prepared table has an input of shape (n_rows, 1) for each column in use: float64 for
         numbers, NaN where missing, and text for categories, empty where missing. Tables with dates, texts or counts
         with jitter are refused.
 

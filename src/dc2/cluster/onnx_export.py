@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.cluster.noise import Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.places import EARTH_RADIUS_KM, Sphere
-from dc2.compress.populate import FARTHEST, HALF_OUT, NEAREST, NEIGHBOURHOOD
-from dc2.compress.routing import Router
+from dc2.compress.routing import Router, StagedRouter
 from dc2.compress.scaling import Scaling
 from dc2.errors import ParameterError
 from dc2.io.outputs import check_target, renamed_at_the_end
@@ -44,6 +42,13 @@ def _raise_if_not_by_nearest(record: ClusterRecord) -> None:
             "to_onnx: predict sends rows through trees here, and an ONNX graph compares them with every signature. "
             "Fit with divide='projection' and populate='nearest'."
         )
+    if isinstance(router, StagedRouter):
+        raise ParameterError(
+            "to_onnx: an update with move=False keeps the label of every row by comparing in stages, and an ONNX graph "
+            "compares with all signatures at once. Update with move=True, or fit again."
+        )
+    if record.outliers is not None and record.outliers.threshold is not None:
+        raise ParameterError("to_onnx: noise needs outlier scores, which an ONNX graph does not have. Fit with noise=0.")
     if record.columns.projection is not None:
         raise ParameterError(
             f"to_onnx: sparse rows of {record.columns.n_features:,} columns are projected by dc2. Reduce them first, "
@@ -200,44 +205,17 @@ class OnnxGraph:
     # --- labels ---------------------------------------------------------------------------------------------------
 
     def outputs(self, record: ClusterRecord, rows: str) -> None:
-        """Add the label of each row and, if the model has a noise threshold, its outlier score."""
-        centres, labels = record.router.centres, record.of_id(record.signature_labels).astype(np.int64)
+        """Add the label of each row."""
+        labels = record.named(record.of_id(record.signature_labels)).astype(np.int64)
+        centres = record.router.centres
         # About their mean, |c|^2 - 2 x c loses few digits.
         middle = centres.mean(axis=0, dtype=np.float64)
         points = self.op("Sub", self.cast(self.constant(centres), np.float64), middle)
         rows = self.op("Sub", rows, middle)
         crossed = self.op("MatMul", rows, self.op("Mul", self.op("Transpose", points), -2.0))
         compared = self.op("Add", crossed, self.op("ReduceSumSquare", points, axes=[1], keepdims=0))
-        outliers = record.outliers
-        if outliers is None or outliers.threshold is None:
-            nearest = self.op("ArgMin", compared, axis=1, keepdims=0)
-            self.output("label", self.op("Gather", labels, nearest), np.int64)
-            return
-        few = np.array([min(NEAREST, len(centres))])
-        least, ids = self.op("TopK", compared, few, n_outputs=2, axis=1, largest=0, sorted=1)
-        squared = self.op("Max", self.op("Add", least, self.op("ReduceSumSquare", rows, axes=[1], keepdims=1)), 0.0)
-        score = self._score(record, outliers, ids, squared)
-        nearest = self.op("Squeeze", self.op("Gather", ids, np.array([0]), axis=1), np.array([1]))
-        is_noise = self.op("Greater", score, outliers.threshold)
-        label = self.op("Where", is_noise, np.array(-1), self.op("Gather", labels, nearest))
-        self.output("label", label, np.int64)
-        self.output("outlier_score", score, np.float64)
-
-    def _score(self, record: ClusterRecord, outliers: Outliers, ids: str, squared: str) -> str:
-        """Return the outlier score; see `OutlierScores`."""
-        weights, spread = (record.of_id(of) for of in (record.signatures.weights, record.signatures.spread))
-        whole = NEIGHBOURHOOD * weights.mean()
-        squared = self.op("Add", self.op("Min", squared, FARTHEST), self.op("Gather", spread, ids))
-        weight, last = self.op("Gather", weights, ids), np.array([-1])
-        before = self.op("CumSum", weight, np.array(1), exclusive=1)
-        room = self.op("Max", self.op("Sub", whole, before), 0.0)
-        taken = self.op("Min", weight, room)
-        total = self.op("ReduceSum", self.op("Mul", taken, squared), np.array([1]), keepdims=0)
-        missing = self.op("Sub", whole, self.op("ReduceSum", taken, np.array([1]), keepdims=0))
-        farthest = self.op("Squeeze", self.op("Gather", squared, last, axis=1), np.array([1]))
-        mean = self.op("Div", self.op("Add", total, self.op("Mul", missing, farthest)), whole)
-        ratio = self.op("Div", self.op("Sqrt", mean), outliers.typical)
-        return str(self.op("Div", ratio, self.op("Add", ratio, HALF_OUT)))
+        nearest = self.op("ArgMin", compared, axis=1, keepdims=0)
+        self.output("label", self.op("Gather", labels, nearest), np.int64)
 
 
 def _raise_if_not_plain(parts: TableTransforms) -> None:

@@ -144,6 +144,12 @@ def _check(record: ClusterRecord, move: bool) -> None:
             "(fit_signatures) or divide='sampling'. Merge signatures, fit them again, and take over the numbers of "
             "the clusters with relabel(old)."
         )
+    if record.is_graph or record.known is not None:
+        kind = "a graph" if record.is_graph else "rows with labels in y"
+        raise ParameterError(
+            f"update needs a model that was fitted on rows alone; this one was fitted on {kind}. Fit old and new rows "
+            "together, and take over the numbers of the clusters with relabel(old)."
+        )
     outliers = record.outliers
     if not move and outliers is not None and (outliers.threshold is not None or outliers.min_cluster_share):
         raise ParameterError(
