@@ -130,11 +130,12 @@ def troubled(rows: Any) -> Any:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        if context.partitionId() == 0 and context.attemptNumber() == 0:
+        first = context.attemptNumber() == context.stageAttemptNumber() == 0
+        if context.partitionId() == 0 and first:
             daemon = os.getppid()
             with open(f"/proc/{daemon}/stat", encoding="ascii") as file:
                 os.kill(int(file.read().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
-        if context.partitionId() == 1 and context.attemptNumber() == 0:
+        if context.partitionId() == 1 and first:
             time.sleep(8)
         yield from batches
 
@@ -148,7 +149,7 @@ def test_executors_that_die_or_are_slow_change_nothing(parquet: str) -> None:
         spark__executor__processTreeMetrics__enabled=False, spark__task__maxFailures=8,
     )  # fmt: skip
     try:
-        rows = spark.read.parquet(parquet).repartition(4)
+        rows = spark.read.parquet(parquet)
         model = clusterer().fit(as_source(troubled(rows), columns=FEATURES))
         assert labels_of(model.predict(rows)) == expected()
     finally:
