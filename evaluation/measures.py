@@ -135,7 +135,7 @@ def laplacian_slopes(store: Store) -> Found:
             fitted = slope(numbers(some, "sigma2"), numbers(some, "laplacian2"))
             title = f"{title_of(name, rows)} with {perturbation}"
             if fitted is None:
-                found.excluded[title] = NOT_RUN
+                found.excluded[title] = "too few of small noise" if some else NOT_RUN
             else:
                 found.figures[title] = fitted
     return found
