@@ -101,9 +101,9 @@ def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.flo
 # Resamples of a two-dimensional cloud agree about this much on how to cut it. More dimensions offer more ways to cut,
 # so they agree less: agreement falls with this power of the dimension.
 CHANCE, FALL = 0.75, 0.4
-# The least evidence for more than one cluster. Clouds of thousands of nodes reach nearly that. In few nodes chance
+# The least evidence for more than one cluster. Curves of thousands of nodes reach nearly that. In few nodes chance
 # makes gaps that bootstraps repeat, and clouds reach more, by about two over the root of their number.
-LEAST_EVIDENCE, LEAST_OF_FEW = 0.34, 2.0
+LEAST_EVIDENCE, LEAST_OF_FEW = 0.4, 2.0
 # So many of the finest partitions show how well bootstraps agree where nothing is left but arbitrary cuts, if at least
 # this share of the edges that chance would give crosses them.
 FINEST, ARBITRARY = 3, MOST_CROSSING / 2
@@ -456,7 +456,8 @@ def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence
     """
     by_chance = evidence.agreement_by_chance
     beyond_chance = max((agrees - by_chance) / max(1 - by_chance, 1e-9), 0.0)
-    counts = max(1 - 1 / evidence.dimension, 0.0) if crossing < MOST_CROSSING else 0.0
+    dimension = max(evidence.dimension, 1.0)
+    counts = 1 - 1 / (dimension * dimension) if crossing < MOST_CROSSING else 0.0
     return 1 - (1 - depth) * (1 - min(beyond_chance, 1.0) * counts)
 
 
