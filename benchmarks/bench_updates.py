@@ -1,7 +1,6 @@
 """Twelve months of a made series in which clusters drift, split, merge, die and are born; one update a month.
 
-Writes docs/measured/updates.md. With 2,000,000 rows a month, the default, it takes half an hour on 2 cores; `--rows`
-sets another number.
+Writes docs/measured/updates.md. `--rows` sets the rows of a month, 2,000,000 by default.
 """
 
 from __future__ import annotations

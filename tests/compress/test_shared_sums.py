@@ -56,7 +56,7 @@ def test_there_are_no_more_sums_than_fit_into_the_budget(monkeypatch, sums_that_
 
 def test_the_size_of_sums_is_that_of_their_arrays():
     sums = signatures.Sums.zeros(7, 3)
-    assert bytes_of_sums(7, 3) == sums.counts.nbytes + sums.totals.nbytes
+    assert bytes_of_sums(7, 3) == sums.counts.nbytes + sums.totals.nbytes + sums.reach.nbytes
 
 
 @pytest.mark.skipif(core.name != "native", reason="the NumPy core adds under one lock")

@@ -206,7 +206,7 @@ class OnnxGraph:
 
     def outputs(self, record: ClusterRecord, rows: str) -> None:
         """Add the label of each row."""
-        labels = record.named(record.of_id(record.signature_labels)).astype(np.int64)
+        labels = record.of_id(record.signature_labels).astype(np.int64)
         centres = record.router.centres
         # About their mean, |c|^2 - 2 x c loses few digits.
         middle = centres.mean(axis=0, dtype=np.float64)

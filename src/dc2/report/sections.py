@@ -34,8 +34,17 @@ def _clusters_lead(statistics: ClusterStatistics) -> str:
     big, small = int(shares.argmax()), int(shares.argmin())
     return (
         f"The largest of the {k} clusters is {big}, with {percent(shares[big])} of the {unit}; the smallest is "
-        f"{small}, with {percent(shares[small])}. These numbers are the labels in the output.{in_none}"
+        f"{small}, with {percent(shares[small])}. {_labels(statistics)}{in_none}"
     )
+
+
+def _labels(statistics: ClusterStatistics) -> str:
+    """Return which label in the output each cluster has: after updates, pages still count them from the largest."""
+    numbers = statistics.numbers[: statistics.n_listed]
+    if numbers == tuple(range(len(numbers))):
+        return "These numbers are the labels in the output."
+    pairs = ", ".join(f"{place} is {number}" for place, number in enumerate(numbers))
+    return f"This page counts clusters from the largest; their labels in the output are others: {pairs}."
 
 
 def profile_section(statistics: ClusterStatistics) -> Section | None:
