@@ -221,6 +221,18 @@ def _cut(
     return _cut(matrix, one, weights, number, bounds) + _cut(matrix, other, weights, parts - number, bounds)
 
 
+def parting(matrix: csr_array, members: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return one side of the cut of a cluster that parts pairs of its members: few edges cross for the pairs parted."""
+    inside = csr_array(matrix[members][:, members])
+    order = _in_line(inside)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    ends = np.sort(place[pairs], axis=1)
+    parted = np.cumsum(np.bincount(ends[:, 0], minlength=len(order)) - np.bincount(ends[:, 1], minlength=len(order)))
+    costs = np.where(parted > 0, _costs(inside, order) / np.maximum(parted, 1), np.inf)
+    return members[order[int(costs.argmin()) + 1 :]]
+
+
 def _possible(reached: NDArray[np.float64], parts: int, bounds: Bounds) -> NDArray[np.int64]:
     """Return for each place of a cut into how many parts the left side can be cut then; 0 if a cut is not possible."""
     left, total = np.zeros(len(reached), np.int64), reached[-1]
