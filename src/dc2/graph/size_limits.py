@@ -131,11 +131,12 @@ class SizeLimits:
             )
         fewest, most = bounds.parts(total)
         if max(fewest, bounds.fewest) > min(most, bounds.most):
+            possible = f", at most {most:,} possible" if most < math.inf else ""
             asked = f"{bounds.fewest} to {bounds.most}" if bounds.fewest < bounds.most else f"{bounds.fewest}"
             clusters = f", and n_clusters asks for {asked}" if bounds.fewest > 1 or bounds.most < math.inf else ""
             raise ParameterError(
                 f"Cluster sizes: {all_} rows cannot be divided into clusters of {low:,.10g} to {high:,.10g}: at least "
-                f"{fewest:,} are needed, at most {most:,} possible{clusters}. Widen the limits."
+                f"{fewest:,} are needed{possible}{clusters}. Widen the limits."
             )
 
 
