@@ -91,6 +91,22 @@ class ClusterOptions:
             help="Smallest share of the rows that a cluster may have, such as 0.01; smaller ones get the label -1.",
         ),
     ] = None
+    min_cluster_size: Annotated[
+        float | None,
+        typer.Option(
+            "--min-cluster-size",
+            metavar="ROWS",
+            help="Smallest cluster, in rows, or as a share below 1; smaller ones join another cluster.",
+        ),
+    ] = None
+    max_cluster_size: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cluster-size",
+            metavar="ROWS",
+            help="Largest cluster, in rows, or as a share below 1; larger ones are divided.",
+        ),
+    ] = None
     signatures: Annotated[
         Any,
         typer.Option(

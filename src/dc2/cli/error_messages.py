@@ -26,6 +26,8 @@ OPTIONS = {
     "n_jobs": "--jobs",
     "random_state": "--seed",
     "min_cluster_share": "--min-cluster-share",
+    "min_cluster_size": "--min-cluster-size",
+    "max_cluster_size": "--max-cluster-size",
     "columns": "--columns or --drop",
     "header": "--no-header",
 } | {

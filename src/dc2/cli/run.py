@@ -269,6 +269,8 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: Any) -> DC2C
         metric=wanted.metric.value,
         noise=wanted.noise,
         min_cluster_share=wanted.min_cluster_share,
+        min_cluster_size=wanted.min_cluster_size,
+        max_cluster_size=wanted.max_cluster_size,
         n_jobs=wanted.jobs,
         random_state=wanted.seed,
         verbose=progress,

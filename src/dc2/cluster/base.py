@@ -26,7 +26,7 @@ from dc2.compress.signatures import Signatures
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import ClustersDoNotShowWarning, InputError, InputTypeError, ParameterError
 from dc2.graph.conquest import Stability
-from dc2.graph.constraints import RowLabels
+from dc2.graph.constraints import RowsKnown
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
@@ -73,8 +73,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         """
         return self._fit(self._plan(), X, sample_weight)
 
-    def _fit(self, plan: ClusterPlan, X: Any, sample_weight: Any, labels: RowLabels | None = None) -> Self:
-        record = fit_rows(plan, X, sample_weight, labels)
+    def _fit(self, plan: ClusterPlan, X: Any, sample_weight: Any, known: RowsKnown | None = None) -> Self:
+        record = fit_rows(plan, X, sample_weight, known)
         _warn_if_not_supported(record)
         return self._keep(record)
 
@@ -104,7 +104,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         """Take over a finished record, and warn if it has fewer clusters than were asked for."""
         found, wanted = record.conquest.n_clusters, record.conquest.wanted
         if found < wanted:
-            why = "distinct signatures" if record.known is None else "clusters if rows with one label are in one"
+            why = "distinct signatures" if record.known is None else "clusters that agree with y and the links"
             warnings.warn(
                 f"n_clusters={wanted}: there are only {found} {why}, so there are {found} clusters. Ask "
                 "for fewer clusters; equal rows are always in one cluster.",

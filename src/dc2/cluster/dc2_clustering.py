@@ -25,7 +25,7 @@ from dc2.compress.scaling import IF_APART
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, mapped_rows
 from dc2.errors import ParameterError
-from dc2.graph.constraints import RowLabels
+from dc2.graph.constraints import RowLabels, RowLinks, RowsKnown
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
@@ -251,7 +251,15 @@ class DC2Clustering(SignatureClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
+    ) -> Self:
         """Cluster rows, with the labels of some of them if they are known.
 
         Parameters
@@ -265,16 +273,18 @@ class DC2Clustering(SignatureClusterer):
             ignored, as by other clusterers.
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
+        must_link, cannot_link : array-like of shape (n_pairs, 2), default=None
+            Pairs of row numbers, from 0: two rows that are, or are not, in one cluster.
         """
         X, y = without_label_column(X, y)
-        labels, plan = RowLabels.of(y), self._plan()
-        if labels is None:
+        known, plan = RowsKnown(RowLabels.of(y), RowLinks.of(must_link, cannot_link)), self._plan()
+        if known.labels is None and known.links is None:
             return self._fit(plan, X, sample_weight)
         if not isinstance(plan.similarity, NeighborGraph):
-            raise ParameterError(f"similarity={self.similarity!r}: labels in y need similarity='graph'.")
+            raise ParameterError(f"similarity={self.similarity!r}: labels and links need similarity='graph'.")
         if plan.limits.given:
-            raise ParameterError("y holds labels, and cluster sizes are limited. Give one of the two.")
-        return self._fit(plan, X, sample_weight, labels)
+            raise ParameterError("Labels or links are given, and cluster sizes are limited. Give one of the two.")
+        return self._fit(plan, X, sample_weight, known)
 
     def _plan(self) -> ClusterPlan:
         requested = RequestedClusters.of(self.n_clusters)

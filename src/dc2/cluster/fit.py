@@ -29,7 +29,7 @@ from dc2.engines.map_rows import RunOptions, Verbose, engine_for, in_form_of
 from dc2.errors import InputError, MissingValuesError, ParameterError, PreparationNote
 from dc2.graph.communities import GraphConqueror, choose_layer
 from dc2.graph.conquest import Conqueror, Conquest, Stability, stability
-from dc2.graph.constraints import Known, RowLabels
+from dc2.graph.constraints import Known, RowsKnown
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import GraphSimilarity, NeighborGraph
 from dc2.graph.nodes import NearRows, Nodes, Similarity, SimilarityRecipe, nodes_at
@@ -231,19 +231,19 @@ class ClusterPlan:
 
 
 def fit_rows(
-    plan: ClusterPlan, X: Any, sample_weight: Any = None, row_labels: RowLabels | None = None
+    plan: ClusterPlan, X: Any, sample_weight: Any = None, rows_known: RowsKnown | None = None
 ) -> ClusterRecord:
     """Divide and compress rows to signatures, and conquer these."""
     if plan.graph is not None:
-        return _fit_graph(plan, plan.graph, X, sample_weight, row_labels)
+        return _fit_graph(plan, plan.graph, X, sample_weight, rows_known)
     compress_seeds, kernel_seeds, assign_seeds = spawned(plan.seeds)
     threads = usable_threads(plan.options.n_jobs)
     clock = StageClock(plan.options.verbose)
 
     try:
         opened = plan.preparation.opened(X, sample_weight, plan.owner)
-        if row_labels is not None and opened.source.n_rows is not None:
-            row_labels.check(opened.source.n_rows, plan.requested)
+        if rows_known is not None and opened.source.n_rows is not None:
+            rows_known.check(opened.source.n_rows, plan.requested)
         engine, compression = _compressed(plan, opened, compress_seeds, clock)
     except MissingValuesError:  # missing values that column types do not show are found only while rows are read
         prepared = plan.preparation.with_blanks(X, sample_weight)
@@ -252,7 +252,7 @@ def fit_rows(
         opened = prepared
         engine, compression = _compressed(plan, opened, compress_seeds, clock)
     source = opened.source
-    known = None if row_labels is None else _known_of(row_labels, plan.requested, compression, source, engine)
+    known = None if rows_known is None else _known_of(rows_known, plan.requested, compression, source, engine)
 
     _check_units(plan.similarity, compression)
     clock.enter("conquer")
@@ -294,33 +294,33 @@ def fit_rows(
 
 
 def _known_of(
-    labels: RowLabels, requested: RequestedClusters, compression: Compression, source: Source, engine: Engine
+    known: RowsKnown, requested: RequestedClusters, compression: Compression, source: Source, engine: Engine
 ) -> Known:
-    """Return what the labels of rows say about signatures; rows that are not in memory are read again."""
-    labels.check(compression.n_rows, requested)
-    n_signatures = len(compression.signatures)
+    """Return what is known about signatures from their rows; rows that are not in memory are read again."""
+    known.check(compression.n_rows, requested)
+    rows, n_signatures = known.rows, len(compression.signatures)
     if compression.ids is not None:
-        return Known.of(labels, on_host(compression.ids)[labels.rows], n_signatures, keep_rows=True)
+        return known.of_nodes(on_host(compression.ids)[rows], n_signatures, keep_rows=True)
 
     def ids_of(block: Block) -> NDArray[np.int32]:
-        first, last = np.searchsorted(labels.rows, [block.start, block.start + block.n_rows])
+        first, last = np.searchsorted(rows, [block.start, block.start + block.n_rows])
         found = compression.router.assign(block.X, source.feature_names, block.start)
-        return np.asarray(found[labels.rows[first:last] - block.start])
+        return np.asarray(found[rows[first:last] - block.start])
 
     ids = np.concatenate(list(engine.map(ids_of, source, stage="compress")))
-    return Known.of(labels, ids, n_signatures, keep_rows=False)
+    return known.of_nodes(ids, n_signatures, keep_rows=False)
 
 
-def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any, row_labels: RowLabels | None) -> ClusterRecord:
+def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any, rows_known: RowsKnown | None) -> ClusterRecord:
     """Conquer a given graph, whose nodes are the rows."""
     matrix = checked_matrix(X, kind)
     n = matrix.shape[0]
     weights = checked_weights(sample_weight, n)
     _check_enough(n, plan.requested)
     known, ids = None, np.arange(n, dtype=np.int32)
-    if row_labels is not None:
-        row_labels.check(n, plan.requested)
-        known = Known.of(row_labels, ids[row_labels.rows], n, keep_rows=True)
+    if rows_known is not None:
+        rows_known.check(n, plan.requested)
+        known = rows_known.of_nodes(ids[rows_known.rows], n, keep_rows=True)
     _, kernel_seeds, assign_seeds = spawned(plan.seeds)
     clock = StageClock(plan.options.verbose)
     clock.enter("conquer")

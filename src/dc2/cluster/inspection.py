@@ -163,9 +163,11 @@ class FittedAttributes(SaveMixin, KnowsItsColumns, ClusterMixin):
     @property
     def classes_(self) -> NDArray[np.object_]:
         """The label that the user gave to each cluster; None for a cluster that was found without one."""
-        known = _there(self._fitted().known, "classes_", "where y held labels of some rows")
+        record = self._fitted()
+        known = record.known if record.known is not None and record.known.names else None
+        known = _there(known, "classes_", "where y held labels of some rows")
         names = np.array([*known.names, None], dtype=object)
-        found: NDArray[np.object_] = names[known.classes_of(self._fitted().conquest.labels)]
+        found: NDArray[np.object_] = names[known.classes_of(record.conquest.labels)]
         return found
 
     @property

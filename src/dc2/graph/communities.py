@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dc2.graph.borders import clouds_apart
 from dc2.graph.conquest import RESAMPLINGS, Conquest
-from dc2.graph.constraints import Known, with_known
+from dc2.graph.constraints import Known, with_known, with_links
 from dc2.graph.density import crossing_share
 from dc2.graph.fixed_k import exactly, merged
 from dc2.graph.hierarchy import FarGroups, layer_heights
@@ -316,7 +316,7 @@ class GraphConqueror:
     limits : SizeLimits
         Of the sizes of clusters.
     known : Known or None
-        Known labels.
+        Known labels and links.
     """
 
     limits: SizeLimits = NO_LIMITS
@@ -342,7 +342,11 @@ class GraphConqueror:
             bounds = self.limits.bounds(float(weights.sum()), float(weights.max()), requested, found.n_clusters)
             found = with_clusters(graph_nodes, found, within_limits(graph_nodes, found.labels, bounds))
         if self.known is not None:
-            labels = with_known(graph_nodes, found.labels, self.known, requested)
+            labels = found.labels
+            if self.known.names:
+                labels = with_known(graph_nodes, labels, self.known, requested)
+            if self.known.must is not None:
+                labels = with_links(graph_nodes, labels, self.known)
             found = with_clusters(graph_nodes, found, labels)
         return Conquest(found.labels, requested.low if requested.exact else found.n_clusters, communities=found)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.csgraph import connected_components
 
 from dc2.errors import InputError, ParameterError
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.resolutions import GraphNodes
-from dc2.graph.size_limits import divided, join_most_connected
+from dc2.graph.size_limits import divided, join_most_connected, parting
 from dc2.io.model_file import saved_record
 
 UNKNOWN = -1
@@ -111,6 +114,106 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
+@dataclass(frozen=True, eq=False)
+class RowLinks:
+    """Pairs of rows that must, or must not, share a cluster.
+
+    Attributes
+    ----------
+    must, cannot : ndarray of shape (n_pairs, 2), int64
+    """
+
+    must: NDArray[np.int64]
+    cannot: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, must_link: Any, cannot_link: Any) -> RowLinks | None:
+        """Return the pairs, or None if there are none; raise if they are no pairs of row numbers.
+
+        Examples
+        --------
+        >>> RowLinks.of([(0, 1)], None).must.tolist()
+        [[0, 1]]
+        """
+        links = cls(_pairs("must_link", must_link), _pairs("cannot_link", cannot_link))
+        return links if len(links.must) or len(links.cannot) else None
+
+    def check(self, n_rows: int, labels: RowLabels | None) -> None:
+        """Raise if a row is not there, or if the links and labels contradict each other."""
+        for name, pairs in (("must_link", self.must), ("cannot_link", self.cannot)):
+            wrong = pairs[((pairs < 0) | (pairs >= n_rows)).any(axis=1)]
+            if len(wrong):
+                raise InputError(
+                    f"{name}: {tuple(wrong[0].tolist())} is no pair of rows; X has rows 0 to {n_rows - 1:,}."
+                )
+        rows = np.zeros(0, np.int64) if labels is None else labels.rows
+        codes = np.zeros(0, np.int32) if labels is None else labels.codes
+        names = () if labels is None else labels.names
+        group = groups_of(n_rows, self.must, rows, codes)
+        order = np.argsort(group[n_rows:], kind="stable")
+        for one, other in itertools.pairwise(order.tolist()):
+            if group[n_rows + one] == group[n_rows + other]:
+                raise InputError(f"must_link joins rows with label {names[one]!r} to rows with label {names[other]!r}.")
+        both = self.cannot[group[self.cannot[:, 0]] == group[self.cannot[:, 1]]]
+        if len(both):
+            raise InputError(
+                f"cannot_link: rows {both[0, 0]} and {both[0, 1]} must not share a cluster, but they are one row, have "
+                "one label, or must_link connects them."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class RowsKnown:
+    """What is known about rows: labels, links or both."""
+
+    labels: RowLabels | None
+    links: RowLinks | None
+
+    def check(self, n_rows: int, requested: RequestedClusters) -> None:
+        """Raise if something does not fit the rows or each other."""
+        if self.labels is not None:
+            self.labels.check(n_rows, requested)
+        if self.links is not None:
+            self.links.check(n_rows, self.labels)
+            if requested.high == 1 and len(self.links.cannot):
+                raise ParameterError("n_clusters=1: cannot_link needs at least two clusters. Ask for more.")
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows that something is known about, ascending."""
+        labelled = [] if self.labels is None else [self.labels.rows]
+        linked = [] if self.links is None else [self.links.must.ravel(), self.links.cannot.ravel()]
+        return np.unique(np.concatenate([*labelled, *linked]))
+
+    def of_nodes(self, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
+        """Return what is known about nodes, given the node of each of `rows`."""
+        labelled = np.zeros(0, np.int64) if self.labels is None else self.labels.rows
+        known = Known.of(self.labels, ids[np.searchsorted(self.rows, labelled)], n_nodes, keep_rows)
+        if self.links is None:
+            return known
+        must, cannot = (ids[np.searchsorted(self.rows, pairs)] for pairs in (self.links.must, self.links.cannot))
+        return known.with_links(self.links, must, cannot)
+
+
+def _pairs(name: str, pairs: Any) -> NDArray[np.int64]:
+    found = np.asarray([] if pairs is None else pairs)
+    if not found.size:
+        return np.zeros((0, 2), np.int64)
+    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+        raise InputError(f"{name} must hold pairs of row numbers, such as [(0, 5), (3, 8)]; got shape {found.shape}.")
+    return found.astype(np.int64)
+
+
+def groups_of(n: int, must: NDArray[Any], labelled: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the group of each row or node, and then that of each class: those that must share a cluster are one."""
+    n_classes = int(codes.max(initial=-1)) + 1
+    one, other = np.concatenate([must[:, 0], labelled]), np.concatenate([must[:, 1], n + codes])
+    size = n + n_classes
+    edges = coo_array((np.ones(len(one)), (one, other)), shape=(size, size))
+    group: NDArray[np.int32] = connected_components(edges, directed=False)[1]
+    return group
+
+
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -126,12 +229,16 @@ class Known:
         The labelled rows, if rows are in memory. Not saved.
     row_codes : ndarray of shape (n_labelled,), int32, or None
         Their classes. Not saved.
+    must, cannot : ndarray of shape (n_pairs, 2), int32, or None
+        Pairs of nodes that must, or must not, share a cluster; None if no pairs were given.
     """
 
     codes: NDArray[np.int32]
     names: tuple[Any, ...]
     rows: NDArray[np.int64] | None = None
     row_codes: NDArray[np.int32] | None = None
+    must: NDArray[np.int32] | None = None
+    cannot: NDArray[np.int32] | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -142,22 +249,30 @@ class Known:
             or not all(isinstance(name, bool | int | float | str) for name in self.names)
             or codes.min(initial=0) < UNKNOWN
             or not np.array_equal(np.unique(codes[codes >= 0]), np.arange(len(self.names)))
+            or (self.must is None) != (self.cannot is None)
+            or any(
+                pairs.shape[1:] != (2,) or not 0 <= pairs.min(initial=0) <= pairs.max(initial=0) < len(codes)
+                for pairs in (self.must, self.cannot)
+                if pairs is not None
+            )
         ):
             raise InputError("the parts of Known do not fit together.")
 
     @classmethod
-    def of(cls, labels: RowLabels, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
+    def of(cls, labels: RowLabels | None, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
         """Return the classes of nodes: a node takes that of most of its labelled rows.
 
         Parameters
         ----------
-        labels : RowLabels
+        labels : RowLabels or None
         ids : ndarray of shape (n_labelled,), int32
             The node of each labelled row.
         n_nodes : int
         keep_rows : bool
             Whether to remember the labelled rows themselves.
         """
+        if labels is None:
+            return cls(np.full(n_nodes, UNKNOWN, np.int32), ())
         n_classes = len(labels.names)
         counts = coo_array((np.ones(len(ids)), (ids, labels.codes)), shape=(n_nodes, n_classes)).tocsr().tocoo()
         codes = np.full(n_nodes, UNKNOWN, np.int32)
@@ -174,7 +289,20 @@ class Known:
 
     def without_rows(self) -> Known:
         """Return the same without anything that has an entry per row."""
-        return Known(self.codes, self.names)
+        return replace(self, rows=None, row_codes=None)
+
+    def with_links(self, links: RowLinks, must: NDArray[np.int32], cannot: NDArray[np.int32]) -> Known:
+        """Return the same with pairs of nodes, or raise if a pair that must be apart is one node or connected."""
+        labelled = np.flatnonzero(self.codes >= 0)
+        group = groups_of(len(self.codes), must, labelled, self.codes[labelled])
+        both = np.flatnonzero(group[cannot[:, 0]] == group[cannot[:, 1]])
+        if len(both):
+            one, other = links.cannot[both[0]].tolist()
+            raise InputError(
+                f"cannot_link: rows {one} and {other} are equal or in one signature, or in signatures that other links "
+                "connect. Give n_signatures a larger number, or leave the pair out."
+            )
+        return replace(self, must=must, cannot=cannot)
 
     def classes_of(self, labels: NDArray[np.int32]) -> NDArray[np.intp]:
         """Return for each cluster the class whose labelled nodes it holds; -1 if there are none, or several classes."""
@@ -233,6 +361,79 @@ def with_known(
     if len(unlabelled) and missing > 0:
         labels = divided(nodes, labels, n_classes + int(unlabelled.argmax()), missing + 1)
     return labels
+
+
+def with_links(nodes: GraphNodes, labels: NDArray[np.int32], known: Known) -> NDArray[np.int32]:
+    """Return clusters that keep all links.
+
+    Two clusters become one if more links join them than part them, and a cluster in which more pairs must be apart
+    than together is cut where fewest edges cross for the pairs that are parted. At last, nodes that must share a
+    cluster move to the one with most of them that has no node from which they must be apart.
+    """
+    assert known.must is not None and known.cannot is not None
+    labels = _merged_by_links(labels, known, known.must, known.cannot)
+    labels = _cut_between(nodes, labels, known.must, known.cannot)
+    n = len(labels)
+    labelled = np.flatnonzero(known.codes >= 0)
+    group = groups_of(n, known.must, labelled, known.codes[labelled])
+    apart: dict[int, set[int]] = {}
+    for one, other in group[known.cannot].tolist():
+        apart.setdefault(one, set()).add(other)
+        apart.setdefault(other, set()).add(one)
+    linked = np.unique(group[np.concatenate([known.must.ravel(), known.cannot.ravel(), labelled])])
+    members = {g: np.flatnonzero(group[:n] == g) for g in linked.tolist()}
+    named = set(group[n:].tolist())
+    home: dict[int, int] = {}
+    answer, matrix = labels.copy(), nodes.graph.matrix()
+    for g in sorted(members, key=lambda g: (g not in named, -len(members[g]), g)):
+        own = members[g]
+        taken = {home[other] for other in apart.get(g, ()) if other in home}
+        n_clusters = int(answer.max()) + 1
+        holds = np.bincount(answer[own], minlength=n_clusters).astype(np.float64)
+        inside = np.bincount(answer, matrix[own].sum(axis=0), n_clusters)
+        holds += inside / (inside.sum() + 1.0)  # edges decide between equal numbers
+        holds[list(taken)] = -1.0
+        home[g] = int(holds.argmax()) if holds.max() > 0 else n_clusters
+        answer[own] = home[g]
+    return _counted(answer)
+
+
+def _votes(labels: NDArray[np.int32], pairs: NDArray[np.int32]) -> Counter[tuple[int, int]]:
+    return Counter(map(tuple, np.sort(labels[pairs], axis=1).tolist()))
+
+
+def _merged_by_links(
+    labels: NDArray[np.int32], known: Known, must: NDArray[np.int32], cannot: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Merge clusters that more links join than part, unless both have labels; the pair with most links first."""
+    while True:
+        together, apart, classes = _votes(labels, must), _votes(labels, cannot), known.classes_of(labels)
+        joined = [
+            (votes, pair)
+            for pair, votes in together.items()
+            if pair[0] != pair[1] and votes > apart[pair] and min(classes[list(pair)]) < 0
+        ]
+        if not joined:
+            return labels
+        one, other = min(joined, key=lambda found: (-found[0], found[1]))[1]
+        labels = _counted(np.where(labels == other, one, labels))
+
+
+def _cut_between(
+    nodes: GraphNodes, labels: NDArray[np.int32], must: NDArray[np.int32], cannot: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Cut clusters in which more pairs must be apart than together."""
+    while True:
+        together, apart = _votes(labels, must), _votes(labels, cannot)
+        crowded = [pair[0] for pair, votes in apart.items() if pair[0] == pair[1] and votes > together[pair]]
+        if not crowded:
+            return labels
+        cluster = min(crowded)
+        inside = cannot[(labels[cannot] == cluster).all(axis=1)]
+        members = np.flatnonzero(labels == cluster)
+        part = parting(nodes.graph.matrix(), members, np.searchsorted(members, inside))
+        labels = labels.copy()
+        labels[part] = labels.max() + 1
 
 
 def _counted(labels: NDArray[Any]) -> NDArray[np.int32]:

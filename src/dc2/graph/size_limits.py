@@ -131,11 +131,12 @@ class SizeLimits:
             )
         fewest, most = bounds.parts(total)
         if max(fewest, bounds.fewest) > min(most, bounds.most):
+            possible = f", at most {most:,} possible" if most < math.inf else ""
             asked = f"{bounds.fewest} to {bounds.most}" if bounds.fewest < bounds.most else f"{bounds.fewest}"
             clusters = f", and n_clusters asks for {asked}" if bounds.fewest > 1 or bounds.most < math.inf else ""
             raise ParameterError(
                 f"Cluster sizes: {all_} rows cannot be divided into clusters of {low:,.10g} to {high:,.10g}: at least "
-                f"{fewest:,} are needed, at most {most:,} possible{clusters}. Widen the limits."
+                f"{fewest:,} are needed{possible}{clusters}. Widen the limits."
             )
 
 
@@ -219,6 +220,18 @@ def _cut(
     one, other = np.sort(members[order[: place + 1]]), np.sort(members[order[place + 1 :]])
     number = int(left[place])
     return _cut(matrix, one, weights, number, bounds) + _cut(matrix, other, weights, parts - number, bounds)
+
+
+def parting(matrix: csr_array, members: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return one side of the cut of a cluster that parts pairs of its members: few edges cross for the pairs parted."""
+    inside = csr_array(matrix[members][:, members])
+    order = _in_line(inside)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    ends = np.sort(place[pairs], axis=1)
+    parted = np.cumsum(np.bincount(ends[:, 0], minlength=len(order)) - np.bincount(ends[:, 1], minlength=len(order)))
+    costs = np.where(parted > 0, _costs(inside, order) / np.maximum(parted, 1), np.inf)
+    return members[order[int(costs.argmin()) + 1 :]]
 
 
 def _possible(reached: NDArray[np.float64], parts: int, bounds: Bounds) -> NDArray[np.int64]:

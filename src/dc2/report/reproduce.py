@@ -27,7 +27,12 @@ OPTIONS = {
     "scale": "--scale",
     "random_state": "--seed",
 }
-IF_CHANGED = {"noise": "--noise", "min_cluster_share": "--min-cluster-share"}
+IF_CHANGED = {
+    "noise": "--noise",
+    "min_cluster_share": "--min-cluster-share",
+    "min_cluster_size": "--min-cluster-size",
+    "max_cluster_size": "--max-cluster-size",
+}
 
 
 def settings_section(statistics: ClusterStatistics) -> Section:
