@@ -272,7 +272,7 @@ class Signatures:
         *parts : Signatures
             At least one, all of the same width, one by one or in a list. The dtype is the widest of theirs.
         """
-        given = [part for some in parts for part in (some if isinstance(some, list | tuple) else [some])]
+        given: list[Any] = [part for some in parts for part in (some if isinstance(some, list | tuple) else [some])]
         if not given:
             raise InputError("nothing to merge: give at least one set of signatures.")
         for part in given:
