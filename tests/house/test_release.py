@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import sysconfig
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -38,7 +37,7 @@ def test_the_sdist_and_its_wheel_install_from_an_index_and_run(tmp_path: Path) -
     run(sys.executable, "-m", "venv", tmp_path / "room")
     (site,) = (tmp_path / "room" / "lib").glob("python*/site-packages")
     # What dc2 needs is found where the tests run; dc2 itself comes from the index.
-    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    (site / "others.pth").write_text("\n".join(place for place in sys.path if place.endswith("site-packages")))
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -397,8 +397,8 @@ def _difference(clusters: ClusterStatistics, points: NDArray[np.float64], column
     deviation = np.sqrt((share * (points - centre) ** 2).sum(axis=0))
     # What is left of a constant column is rounding.
     varies = deviation > 1e-6 * np.maximum(np.abs(centre), TINY)
-    difference = np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
-    return np.asarray(np.nan_to_num(difference))
+    difference: NDArray[np.float64] = np.divide(means - centre, deviation, out=np.zeros_like(means), where=varies)
+    return np.where(np.isnan(difference), 0.0, difference)
 
 
 def _middles(clusters: ClusterStatistics, column: int) -> tuple[NDArray[np.float64], float]:

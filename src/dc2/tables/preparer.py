@@ -139,8 +139,8 @@ class PreparedSource:
         if not any(part.missing for part in self._parts.numbers):
             return None
         count = _CountKnown(self._parts, router, n_ids, first_limit(KNOWN_ROWS, self.n_rows))
-        parts: Iterator[NDArray[np.float64]] = engine.map(count, self, stage="populate")
-        counts = sum(parts, np.zeros((n_ids, 1)))
+        parts = engine.map(count, self, stage="populate", merge=lambda some: np.sum(some, axis=0))
+        counts = np.sum(list(parts), axis=0)
         of_all = counts.sum(axis=0)
         # Signatures without a sampled row have the share of all rows.
         counts = np.where(counts[:, :1] > 0, counts, of_all)
