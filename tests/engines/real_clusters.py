@@ -130,7 +130,7 @@ def troubled(rows: Any) -> Any:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        first = context.attemptNumber() == context.stageAttemptNumber() == 0
+        first = context.attemptNumber() == 0
         if context.partitionId() == 0 and first:
             daemon = os.getppid()
             with open(f"/proc/{daemon}/stat", encoding="ascii") as file:
@@ -147,6 +147,7 @@ def test_executors_that_die_or_are_slow_change_nothing(parquet: str) -> None:
         lambda builder: builder.master("local-cluster[2,1,1024]"),
         spark__speculation=True, spark__speculation__interval="100ms", spark__speculation__quantile=0.3,
         spark__executor__processTreeMetrics__enabled=False, spark__task__maxFailures=8,
+        spark__stage__maxConsecutiveAttempts=16,
     )  # fmt: skip
     try:
         rows = spark.read.parquet(parquet)
