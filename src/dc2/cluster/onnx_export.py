@@ -48,7 +48,7 @@ def _raise_if_not_by_nearest(record: ClusterRecord) -> None:
             "compares with all signatures at once. Update with move=True, or fit again."
         )
     if record.outliers is not None and record.outliers.threshold is not None:
-        raise ParameterError("to_onnx: noise needs outlier scores, which an ONNX graph does not have. Fit with noise=0.")
+        raise ParameterError("to_onnx: noise needs outlier scores, which an ONNX graph has not. Fit with noise=0.")
     if record.columns.projection is not None:
         raise ParameterError(
             f"to_onnx: sparse rows of {record.columns.n_features:,} columns are projected by dc2. Reduce them first, "

@@ -144,7 +144,8 @@ class PreparedSource:
         of_all = counts.sum(axis=0)
         # Signatures without a sampled row have the share of all rows.
         counts = np.where(counts[:, :1] > 0, counts, of_all)
-        return (counts[:, 1:] / np.maximum(counts[:, :1], 1e-300)).astype(np.float32)
+        shares: NDArray[np.float32] = (counts[:, 1:] / np.maximum(counts[:, :1], 1e-300)).astype(np.float32)
+        return shares
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
