@@ -211,8 +211,8 @@ def report(rows: list[Row], names: list[str]) -> list[str]:
     """Return a table of means by method, and one by family."""
     return [
         "ARI is with the acceptable labelling that fits best; rows of noise are not scored. A number is right if it is "
-        "that of an acceptable labelling. Rules were developed on the half `choose`; the least evidence was set with both "
-        "in view, on other draws.",
+        "that of an acceptable labelling. Rules were developed on the half `choose`; the least evidence was set with "
+        "both in view, on other draws.",
         *(
             f"**Half `{half}`**\n\n{_by_method([row for row in rows if row['half'] == half], names)}"
             for half in ("choose", "report")

@@ -159,6 +159,13 @@ def test_a_number_gives_the_same_clusters_whatever_was_found_before(overlapping,
         np.testing.assert_array_equal(first.labels, again.labels)
 
 
+def test_clusters_with_fewer_rows_than_a_row_has_neighbours_are_found_by_their_number():
+    X, y = make_blobs(800, n_features=12, centers=100, cluster_std=0.5, random_state=0)
+    nodes = nodes_of(X)
+    assert nodes.graph.near.shape[1] > 8
+    assert adjusted_rand_score(y, find_communities(nodes, RequestedClusters.exactly(100)).labels) > 0.5
+
+
 def test_a_cut_with_fewer_edges_is_better_unless_it_separates_nearly_nothing(blobs):
     X, y = blobs
     graph = nodes_of(np.concatenate([X, 100 + X[:8]])).graph

@@ -43,7 +43,7 @@ def _bisect(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[
     """Return k clusters or, if no resolution near gives k, the fewest found above k."""
     finer = np.flatnonzero(sweep.n_clusters > k)
     if not len(finer):
-        return _finest(nodes, float(sweep.resolutions[-1]), k)
+        return _finest(nodes, float(sweep.resolutions[np.argmax(sweep.n_clusters)]), k)
     place = finer[np.argmin(sweep.n_clusters[finer])]
     best, high = sweep.partitions[place], float(sweep.resolutions[place])
     if place == 0:
