@@ -2,13 +2,18 @@
 
 The first file is fitted, each later one updates the model, in order of their names. After each the model is saved
 beside the files, so that the next start goes on where this one stopped, and what changed is printed. SECONDS is how
-often to look; without it the files that are there are worked on once.
+often to look; without it the files that are there are worked on once. Without a
+folder it shows three made months.
 """
 
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
 
 import dc2
 
@@ -34,15 +39,27 @@ def work(folder):
         print(f"{path.name}:\n{said}\n", flush=True)
 
 
-def main():
-    """Work once, or again and again."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+def make_months(folder):
+    """Write three made months: the third has a cluster more."""
+    draw = np.random.default_rng(0)
+    for month, places in enumerate([[0, 20], [0, 20], [0, 20, 40]]):
+        rows = np.repeat(places, 500)[:, None] + draw.normal(size=(500 * len(places), 2))
+        pd.DataFrame(rows, columns=["x", "y"]).to_parquet(folder / f"month-{month}.parquet")
+
+
+def main(folder=None, seconds=None):
+    """Work on a folder once, or again and again; without a folder, on made months."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as made:
+            make_months(Path(made))
+            work(Path(made))
+            return dc2.load(Path(made, "clusters.dc2")).cluster_numbers_.tolist()
     while True:
-        work(folder)
-        if len(sys.argv) < 3:
-            return
-        time.sleep(float(sys.argv[2]))
+        work(Path(folder))
+        if seconds is None:
+            return None
+        time.sleep(float(seconds))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -249,3 +249,24 @@ def test_changes_name_splits_and_mergers():
     assert gone.of("born") == [2]
     assert len(gone.to_frame()) == 3
     assert len(gone.sentences()) >= 2
+
+
+def test_an_interrupted_update_leaves_the_model_as_it_was():
+    model = fitted()
+    before = model._record
+
+    def stop(stage, rows_done, rows_total):
+        if stage == "conquer":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(verbose=stop).update(rows_at([[20, 20]], 100))
+    assert model._record is before
+
+
+def test_a_refit_takes_over_the_numbers_of_an_older_fit():
+    X = rows_at(CORNERS, [100, 200, 300])
+    old, new = fitted(), DC2Clustering(random_state=0).fit(X)
+    assert len(dc2.compare(old, new, X).of("kept", "grown", "shrunk")) == 3
+    for relabelled in (new.relabel(old), new.relabel(old, X)):
+        assert np.array_equal(relabelled.predict(X), old.predict(X))

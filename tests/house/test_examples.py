@@ -31,6 +31,7 @@ SHOWN = {
     "kernel_cca": lambda linear, bare, kernel: linear < 0.1 and bare < kernel - 0.1 and kernel > 0.9,
     "kernel_ica": lambda linear, kernel: min(linear) < 0.9 and min(kernel) > 0.99,
     "sites_inference": lambda *fits: all(covers(*fit) for fit in fits),
+    "watch_folder": lambda *numbers: sorted(numbers) == [0, 1, 2],
     "sites": lambda together, apart: apart > together - 0.01,
 }
 
