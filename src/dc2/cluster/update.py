@@ -150,6 +150,11 @@ def _check(record: ClusterRecord, move: bool) -> None:
             f"update needs a model that was fitted on rows alone; this one was fitted on {kind}. Fit old and new rows "
             "together, and take over the numbers of the clusters with relabel(old)."
         )
+    if not move and getattr(record.router, "neighbor_lists", ()) is None:
+        raise ParameterError(
+            "move=False needs to know how far out the rows of signatures are, but populate='leaf' finds no distances. "
+            "Use move=True, or fit with populate='nearest'."
+        )
     outliers = record.outliers
     if not move and outliers is not None and (outliers.threshold is not None or outliers.min_cluster_share):
         raise ParameterError(

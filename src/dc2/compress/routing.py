@@ -218,11 +218,12 @@ class Router:
                 raise_unusable(given, names, int(rows[0]))
             if near_ids is not None:
                 near_ids[:] = few if isinstance(X, np.ndarray) else X.asnumpy(few)
-            own = self._own_distances(given, X, ids, distances)
-            with ADDING:
-                np.maximum.at(sums.reach, ids if isinstance(X, np.ndarray) else X.asnumpy(ids), own)
-            if squared is not None:
-                squared[:] = own
+            if self.neighbor_lists is not None or squared is not None:  # by leaf alone no distance is known
+                own = self._own_distances(given, X, ids, distances)
+                with ADDING:
+                    np.maximum.at(sums.reach, ids if isinstance(X, np.ndarray) else X.asnumpy(ids), own)
+                if squared is not None:
+                    squared[:] = own
             return _like_rows(X, ids)
         dealt = deal(self.deal_seed, np.asarray(rows), len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
