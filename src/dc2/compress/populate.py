@@ -196,7 +196,8 @@ def _squared_distances(
     router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], X: Any
 ) -> NDArray[np.float64]:
     """Return the mean squared distance of each row to the rows of its neighbourhood."""
-    return _mean_squares(*router.nearest_few(X, NEAREST), weights, spread)
+    ids, to_centres = router.nearest_few(X, NEAREST)
+    return _mean_squares(ids, to_centres, weights, spread)
 
 
 def _mean_squares(

@@ -22,7 +22,7 @@ EQUALLY_GOOD = 1.7
 ROUNDS, SETTLED = 100, 1e-4  # of expectation maximisation; the gain in log likelihood per node that ends it
 MOST_RIVALS = 8  # clusters, besides its own, that a node may move to: those most connected to its own
 LEAST_SPREAD = 1e-3  # of a direction, as a share of the mean one
-MOST_COLUMNS = 32  # in more, clusters are far from Gaussian, and borders between Gaussians are worse
+MOST_COLUMNS = 32  # in many, fitting is slow, and such borders made clusters worse
 
 
 def clouds_apart(nodes: GraphNodes, labels: NDArray[np.int32]) -> NDArray[np.int32]:
