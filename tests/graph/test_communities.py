@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
@@ -212,6 +212,7 @@ def test_moved_borders_do_not_depend_on_threads_or_the_unit_of_weights(overlappi
 
 
 @settings(max_examples=40, deadline=None)
+@example(13, 2, 142)
 @given(st.integers(2, 30), st.integers(1, 20), st.integers(0, 1000))
 def test_merging_joins_the_most_strongly_connected_pair_each_time(n_nodes, k, seed):
     X = np.random.default_rng(seed).normal(size=(n_nodes, 2))

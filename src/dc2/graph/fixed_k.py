@@ -136,6 +136,7 @@ def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: ND
             continue
         if len(ties[i]) < len(ties[j]):
             i, j = j, i
+        renamed = name[j] < name[i]
         name[i] = min(name[i], name[j])
         home[j] = i
         volumes[i] += volumes[j]
@@ -147,6 +148,9 @@ def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: ND
             del ties[other][j]
             heapq.heappush(heap, entry(i, other))
         ties[j] = {}
+        if renamed:  # equal strengths are ordered by name
+            for other in ties[i]:
+                heapq.heappush(heap, entry(i, other))
         merges -= 1
     return merges
 
