@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -98,6 +99,7 @@ def ray_files(paths: Sequence[str], address: str | None) -> Any:
 
     ray.init(address, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     return ray.data.read_parquet(list(paths))
 
 
