@@ -14,6 +14,7 @@ from dc2 import DC2Clustering
 from dc2.errors import ParameterError
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.size_limits import SizeLimits
+from dc2.report.reproduce import command_line
 
 X, Y = make_blobs([40, 60, 100, 200], n_features=3, centers=None, cluster_std=0.7, random_state=1)
 
@@ -130,3 +131,9 @@ def test_equal_rows_that_are_too_many_are_refused_by_their_number():
     rows = np.concatenate([X, np.repeat(X[:1], 99, axis=0)])
     with pytest.raises(ParameterError, match="100"):
         DC2Clustering(max_cluster_size=90, random_state=0).fit(rows)
+
+
+def test_the_command_that_repeats_a_model_has_the_limits():
+    command = command_line(DC2Clustering(min_cluster_size=20, max_cluster_size=0.5))
+    assert command is not None
+    assert "--min-cluster-size 20 --max-cluster-size 0.5" in command

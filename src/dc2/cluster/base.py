@@ -26,7 +26,6 @@ from dc2.compress.signatures import Signatures
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import ClustersDoNotShowWarning, InputError, InputTypeError, ParameterError
 from dc2.graph.conquest import Stability
-from dc2.graph.constraints import RowsKnown
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.precomputed import GivenGraph, needs_coordinates
 from dc2.io.containers import SourceTransformer, in_container
@@ -71,11 +70,8 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), str or None
             Weights, or the name of the column that holds them. An integer weight w equals w repeated rows.
         """
-        return self._fit(self._plan(), X, sample_weight)
-
-    def _fit(self, plan: ClusterPlan, X: Any, sample_weight: Any, known: RowsKnown | None = None) -> Self:
-        record = fit_rows(plan, X, sample_weight, known)
-        _warn_if_not_supported(record)
+        record = fit_rows(self._plan(), X, sample_weight)
+        warn_if_not_supported(record)
         return self._keep(record)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Any:
@@ -97,7 +93,7 @@ class SignatureClusterer(InspectionMixin, SourceTransformer, BaseEstimator):
                 f"signatures is a {type(signatures).__name__}, not dc2.Signatures. Make them with Compressor."
             )
         record = fit_signatures(self._plan(), signatures)
-        _warn_if_not_supported(record)
+        warn_if_not_supported(record)
         return self._keep(record)
 
     def _keep(self, record: ClusterRecord) -> Self:
@@ -540,7 +536,7 @@ def _check_clusterer(model: Any) -> None:
     check_is_fitted(model)
 
 
-def _warn_if_not_supported(record: ClusterRecord) -> None:
+def warn_if_not_supported(record: ClusterRecord) -> None:
     """Warn if the number of clusters asked for does not show in the data."""
     found, k = record.conquest.communities, record.conquest.n_clusters
     if found is None or not record.requested.exact or len(record.signatures) < FEWEST_TO_JUDGE:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.cluster.base import SignatureClusterer
+from dc2.cluster.base import SignatureClusterer, warn_if_not_supported
 from dc2.cluster.changes import Changes
-from dc2.cluster.fit import ClusterPlan, Compress, checked_plan, compress_by, with_layer
+from dc2.cluster.fit import ClusterPlan, Compress, checked_plan, compress_by, fit_rows, with_layer
 from dc2.cluster.noise import NoisePlan, Outliers
 from dc2.cluster.update import no_changes, update
 from dc2.compress.compression import compress_automatically
@@ -278,13 +278,14 @@ class DC2Clustering(SignatureClusterer):
         """
         X, y = without_label_column(X, y)
         known, plan = RowsKnown(RowLabels.of(y), RowLinks.of(must_link, cannot_link)), self._plan()
-        if known.labels is None and known.links is None:
-            return self._fit(plan, X, sample_weight)
-        if not isinstance(plan.similarity, NeighborGraph):
+        anything = known.labels is not None or known.links is not None
+        if anything and not isinstance(plan.similarity, NeighborGraph):
             raise ParameterError(f"similarity={self.similarity!r}: labels and links need similarity='graph'.")
-        if plan.limits.given:
+        if anything and plan.limits.given:
             raise ParameterError("Labels or links are given, and cluster sizes are limited. Give one of the two.")
-        return self._fit(plan, X, sample_weight, known)
+        record = fit_rows(plan, X, sample_weight, known if anything else None)
+        warn_if_not_supported(record)
+        return self._keep(record)
 
     def _plan(self) -> ClusterPlan:
         requested = RequestedClusters.of(self.n_clusters)

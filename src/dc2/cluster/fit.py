@@ -302,9 +302,11 @@ def _known_of(
     if compression.ids is not None:
         return known.of_nodes(on_host(compression.ids)[rows], n_signatures, keep_rows=True)
 
+    router, names = compression.router, source.feature_names  # all that workers of a cluster need
+
     def ids_of(block: Block) -> NDArray[np.int32]:
         first, last = np.searchsorted(rows, [block.start, block.start + block.n_rows])
-        found = compression.router.assign(block.X, source.feature_names, block.start)
+        found = router.assign(block.X, names, block.start)
         return np.asarray(found[rows[first:last] - block.start])
 
     ids = np.concatenate(list(engine.map(ids_of, source, stage="compress")))
