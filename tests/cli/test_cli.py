@@ -79,7 +79,7 @@ def test_cluster_writes_the_labels_of_the_library(folder: Path, run: Dc2) -> Non
 @pytest.mark.parametrize(
     ("option", "parameters"),
     [
-        (["--scale", "none"], {"scale": None}),
+        (["--scale", "none"], {"scale": None, "prepare": None}),
         (["--scale", "robust"], {"scale": "robust"}),
         (["--scale", "none", "--metric", "cosine"], {"scale": None, "metric": "cosine"}),
         (["--similarity", "rpf", "--bandwidth", "0.2"], {"similarity": dc2.spectral.RPF(bandwidth=0.2)}),
@@ -197,7 +197,7 @@ def test_without_outputs_there_is_a_summary_that_describes_each_cluster(folder: 
     first = next(place for place, line in enumerate(lines) if line.split()[:1] == ["0"])
     for place in (first, first + 3):
         assert "%" in lines[place]
-        assert re.search(r"\([+-]\d\.\d\)|average", lines[place + 1])
+        assert re.search(r"\(all \S+\)|average", lines[place + 1])
         assert "precision" in lines[place + 2]
     assert sorted(folder.iterdir()) == before
 

@@ -140,12 +140,12 @@ class PreparedSource:
             return None
         count = _CountKnown(self._parts, router, n_ids, first_limit(KNOWN_ROWS, self.n_rows))
         parts = engine.map(count, self, stage="populate", merge=lambda some: np.sum(some, axis=0))
-        counts = np.sum(list(parts), axis=0)
+        counts: NDArray[np.float64] = np.sum(list(parts), axis=0)
         of_all = counts.sum(axis=0)
         # Signatures without a sampled row have the share of all rows.
         counts = np.where(counts[:, :1] > 0, counts, of_all)
-        shares: NDArray[np.float32] = (counts[:, 1:] / np.maximum(counts[:, :1], 1e-300)).astype(np.float32)
-        return shares
+        shares: NDArray[np.float64] = counts[:, 1:] / np.maximum(counts[:, :1], 1e-300)
+        return shares.astype(np.float32)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
