@@ -8,8 +8,7 @@ from dc2 import Compressor
 from dc2.compress import compression
 from dc2.compress.compression import compress_automatically
 from dc2.compress.divide import Plan, plan_of
-from dc2.compress.repeated_rows import count_repeated_rows
-from dc2.compress.sampling import take_sample
+from dc2.compress.sampling import count_repeated_rows, take_sample
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
 from dc2.graph import neighbor_graph

@@ -23,7 +23,7 @@ from dc2.graph.fixed_k import merged
 from dc2.graph.layers import CommunityResult, by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph
-from dc2.graph.resolutions import GraphNodes, join_isolated, nearest_of_isolated, solid, sweep_resolutions
+from dc2.graph.resolutions import GraphNodes, join_isolated, large_enough, nearest_of_isolated, sweep_resolutions
 from dc2.graph.select_k import NEARLY_EQUAL, Evidence, candidates
 
 
@@ -334,11 +334,11 @@ def test_choosing_again_is_choosing(blobs):
 
 
 def test_no_solid_community_means_that_the_largest_is():
-    np.testing.assert_array_equal(solid(np.array([1.0, 2.0, 1.0])), [False, True, False])
+    np.testing.assert_array_equal(large_enough(np.array([1.0, 2.0, 1.0])), [False, True, False])
 
 
 def test_many_small_communities_are_solid():
-    assert solid(np.full(5000, 5.0)).all()
+    assert large_enough(np.full(5000, 5.0)).all()
 
 
 def test_isolated_nodes_join_what_they_are_connected_to_and_else_the_nearest():

@@ -109,7 +109,7 @@ def test_bertopic_finds_the_topics(tmp_path: Path) -> None:
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path / "lib"), "bertopic"]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip("bertopic cannot be installed here")
-    words = ["cats dogs pets", "stars planets moons", "bread butter cheese", "chess go cards"]
+    words = ["cats dogs pets", "stars planets moons", "bread butter cheese", "chess go poker"]
     code = f"""
 import sys, types
 sys.modules["hdbscan"] = types.ModuleType("hdbscan")

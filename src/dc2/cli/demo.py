@@ -93,7 +93,7 @@ def _write(path: Path, X: NDArray[Any], truth: NDArray[Any]) -> None:
 
 
 def _read_labels(path: Path) -> NDArray[Any]:
-    from dc2.io.arrow_compat import import_pyarrow
+    from dc2.io.frame_columns import import_pyarrow
 
     labels: NDArray[Any] = import_pyarrow("parquet").read_table(path).column("label").to_numpy()
     return labels

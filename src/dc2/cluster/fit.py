@@ -18,8 +18,7 @@ from dc2.cluster.record import ClusterRecord
 from dc2.compress.compression import Compression, compress, near, near_rows
 from dc2.compress.compressor import Compressor
 from dc2.compress.divide import Plan, plan_of
-from dc2.compress.edge_rows import EdgesPerRow
-from dc2.compress.neighbor_lists import nearest_points, signature_router
+from dc2.compress.neighbor_lists import EdgesPerRow, nearest_points, signature_router
 from dc2.compress.populate import on_host, typical_distance
 from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures

@@ -18,7 +18,7 @@ from dc2.cluster.fit import ClusterPlan, Compress, compress_by
 from dc2.compress.compression import Compression
 from dc2.compress.compressor import Compressor
 from dc2.compress.divide import plan_of, sampled_rows
-from dc2.compress.edge_rows import EdgesPerRow
+from dc2.compress.neighbor_lists import EdgesPerRow
 from dc2.compress.sampling import Sample
 from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import Signatures
@@ -30,7 +30,7 @@ from dc2.io.model_file import saved_model, saved_record
 from dc2.io.source import Source, raise_if_not_finite
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.spectral.clustering import Assign
+from dc2.spectral.assignment import Assign
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures
 from dc2.trees.tree import NO_LIMIT
 

@@ -15,7 +15,7 @@ from dc2.graph.n_clusters import RequestedClusters
 from dc2.io.model_file import saved_model
 from dc2.parameters import check_choice
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.spectral.clustering import Assign
+from dc2.spectral.assignment import Assign
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
 from dc2.spectral.rpf import RPF
 

@@ -12,13 +12,25 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2.compress.divide import Plan, grow_trees
-from dc2.compress.edge_rows import EdgeRows, EdgesPerRow, joined
-from dc2.compress.neighbor_lists import signature_router, with_moved_centres, with_neighbor_lists
+from dc2.compress.neighbor_lists import (
+    EdgeRows,
+    EdgesPerRow,
+    joined,
+    signature_router,
+    with_moved_centres,
+    with_neighbor_lists,
+)
 from dc2.compress.places import Sphere
 from dc2.compress.populate import Lookup
-from dc2.compress.repeated_rows import count_repeated_rows
 from dc2.compress.routing import Router, RowRouter
-from dc2.compress.sampling import DistinctRows, Sample, distinct_rows, has_distinct_rows, take_sample
+from dc2.compress.sampling import (
+    DistinctRows,
+    Sample,
+    count_repeated_rows,
+    distinct_rows,
+    has_distinct_rows,
+    take_sample,
+)
 from dc2.compress.scaling import Scaling, learn_scaling
 from dc2.compress.signatures import SharedSums, Signatures, Sums, bytes_of_sums, grids
 from dc2.core.reference import hash_at

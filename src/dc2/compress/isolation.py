@@ -1,4 +1,4 @@
-"""How soon random hyperplanes isolate a row: the depth that shows anomalies, also those that lie in groups."""
+"""How soon random hyperplanes isolate a row: the depth that shows anomalies, also those that form groups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def likely_rows(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return rows as signatures represent them, and their weights: signatures that are rows, or places around others.
 
-    Means lie deeper inside than their rows. So each signature gets places around it, spread as its rows are in all, and
+    Means are deeper inside than their rows. So each signature gets places around it, spread as its rows are in all, and
     among columns as the differences between neighbouring signatures are.
 
     Parameters

@@ -19,8 +19,21 @@ from dask.optimization import cull
 from dask.sizeof import sizeof
 from dask.system import CPU_COUNT
 
-from dc2.engines.dask_faults import KINDS, deadly_chunk, explain, no_scheduler, no_workers, suspects, workers_died
-from dc2.engines.dask_work import Batch, Chunk, Job, Key, join_results, run_batch
+from dc2.engines.dask_work import (
+    KINDS,
+    Batch,
+    Chunk,
+    Job,
+    Key,
+    deadly_chunk,
+    explain,
+    join_results,
+    no_scheduler,
+    no_workers,
+    run_batch,
+    suspects,
+    workers_died,
+)
 from dc2.engines.engine import Progress, reported
 from dc2.io.source import Block
 

@@ -15,8 +15,7 @@ from dc2.graph.conquest import RESAMPLINGS, Conquest
 from dc2.graph.constraints import Known, with_known, with_links
 from dc2.graph.density import crossing_share
 from dc2.graph.fixed_k import exactly, merged
-from dc2.graph.hierarchy import FarGroups, layer_heights
-from dc2.graph.layers import CommunityResult, by_weight, distinct, nest, parents
+from dc2.graph.layers import CommunityResult, FarGroups, by_weight, distinct, layer_heights, nest, parents
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
 from dc2.graph.neighbor_graph import GraphSimilarity, SharedRowsGraph
 from dc2.graph.nodes import Nodes
@@ -364,8 +363,6 @@ class GraphConqueror:
         return bootstrap_communities(found.communities, graph_nodes, RESAMPLINGS)
 
 
-def graph_nodes_of(
-    similarity: GraphSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
-) -> GraphNodes:
+def graph_nodes_of(similarity: GraphSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None) -> GraphNodes:
     """Return the graph and what is known about its nodes."""
     return GraphNodes(similarity.graph, nodes.points, nodes.node_weights, tree_seed(seeds), usable_threads(n_jobs))

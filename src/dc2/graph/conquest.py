@@ -1,4 +1,4 @@
-"""Stability: how much of a cluster comes back when signatures are resampled and clustered again."""
+"""Stability: how much of a cluster is found again when signatures are resampled and clustered again."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _is_path(path: Path | None, considered: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How much comes back.
+    """How much is found again.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Stability:
 def stability(
     labels: NDArray[np.int32], bootstrap: Sequence[NDArray[np.int32]], node_weights: NDArray[np.float64]
 ) -> Stability:
-    """Return the mean over other partitions of how much of each cluster comes back in them.
+    """Return the mean over other partitions of how much of each cluster is found again in them.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def stability(
 def came_back(labels: NDArray[np.int32], other: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return for each cluster how like it the most similar cluster of another partition is.
 
-    It is Jaccard's index, by weight: what both share over what either has; 1 where the same cluster comes back.
+    It is Jaccard's index, by weight: what both share over what either has; 1 if the same cluster is found again.
     """
     shape = (int(labels.max()) + 1, int(other.max()) + 1)
     shared = coo_array((weights, (labels, other)), shape=shape).tocsr().tocoo()

@@ -104,7 +104,7 @@ def spanned_dimension(X: NDArray[Any]) -> int:
     return linear_dimension(X, ALL)
 
 
-# A cluster's main neighbours have at least half as many ties to it as the neighbour with the most.
+# A cluster's main neighbours have at least half as many edges to it as the neighbour with the most.
 MAIN_NEIGHBOUR = 0.5
 _PAIRS_COUNTED = 1 << 20
 
@@ -114,22 +114,22 @@ def sparsity(
 ) -> tuple[NDArray[np.float64], float]:
     """Return the negative logarithm of each node's density, up to a common constant, and the dimension.
 
-    Density is the mass near a node divided by the volume that it fills. Near are the m nearest nodes if rows are the
-    nodes, otherwise all tied nodes. Volume grows with the d-th power of distance, where d is the dimension estimated
-    from the distances (by the method of Levina and Bickel, one estimate for all nodes).
+    Density is the weight near a node divided by the volume that it fills. Near are the m nearest nodes if rows are the
+    nodes, otherwise all connected nodes. Volume grows with the d-th power of distance, where d is the dimension
+    estimated from the distances (by the method of Levina and Bickel, one estimate for all nodes).
     """
     if graph.rows_are_nodes:
         there = graph.near[:, 1:] >= 0
         starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        ties, reach = (starts, graph.near[:, 1:][there]), "last"
+        edges, reach = (starts, graph.near[:, 1:][there]), "last"
     else:
-        ties, reach = (graph.indptr, graph.indices), "mean"
+        edges, reach = (graph.indptr, graph.indices), "mean"
     if graph.lengths is not None:
         squared = graph.lengths[:, 1:][there] ** 2
     else:
-        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(ties[0]))
-        squared = squared_distances_of_pairs(points, nodes, points, ties[1], n_threads)
-    return _sparsity(*ties, squared, node_weights, reach)
+        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(edges[0]))
+        squared = squared_distances_of_pairs(points, nodes, points, edges[1], n_threads)
+    return _sparsity(*edges, squared, node_weights, reach)
 
 
 def _sparsity(
@@ -144,32 +144,32 @@ def _sparsity(
     nodes = np.repeat(np.arange(n, dtype=np.int32), counts)
     smallest = max(float(squared.max(initial=0.0)) * 1e-24, np.finfo(np.float64).tiny)
     logs = 0.5 * np.log(np.maximum(squared, smallest))
-    tied = counts > 0
+    connected = counts > 0
     mean = np.bincount(nodes, logs, minlength=n) / np.maximum(counts, 1)
     largest = np.full(n, -np.inf)
     if len(logs):
-        largest[tied] = np.maximum.reduceat(logs, starts[:-1][tied])
-    spread = float((largest[tied] - mean[tied]).mean()) if tied.any() else 0.0
+        largest[connected] = np.maximum.reduceat(logs, starts[:-1][connected])
+    spread = float((largest[connected] - mean[connected]).mean()) if connected.any() else 0.0
     if not spread > 0:
         return np.zeros(n), 1.0
     mass = node_weights + np.bincount(nodes, node_weights[others], minlength=n)
     radius = largest if reach == "last" else mean
     values = radius / spread - np.log(np.maximum(mass, np.finfo(np.float64).tiny))
-    values[~tied] = values[tied].max()
+    values[~connected] = values[connected].max()
     return values, 1 / spread
 
 
 @dataclass(frozen=True)
 class DensityGaps:
-    """What the search for valleys needs, made once per graph. Each tie is listed once, not in both directions.
+    """What the search for density gaps needs, made once per graph. Each edge is listed once, not in both directions.
 
     Attributes
     ----------
     ends, others : ndarray of shape (n_pairs,), int32
-        The nodes that are tied.
-    ties : ndarray of shape (n_pairs,)
+        The nodes that are connected.
+    edges : ndarray of shape (n_pairs,)
     closeness : ndarray of shape (n_pairs,)
-        Ties relative to all ties of both nodes.
+        Edges relative to all edges of both nodes.
     between : ndarray of shape (n_pairs,)
         How sparse it is between the two nodes.
     volumes : ndarray of shape (n_nodes,)
@@ -181,7 +181,7 @@ class DensityGaps:
 
     ends: NDArray[np.int32]
     others: NDArray[np.int32]
-    ties: NDArray[np.float64]
+    edges: NDArray[np.float64]
     closeness: NDArray[np.float64]
     between: NDArray[np.float64]
     volumes: NDArray[np.float64]
@@ -196,32 +196,32 @@ class DensityGaps:
         """Take the density of each node."""
         nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
         once = nodes < graph.indices
-        ends, others, ties = nodes[once], graph.indices[once], graph.weights[once]
+        ends, others, edges = nodes[once], graph.indices[once], graph.weights[once]
         volumes = np.maximum(graph.volumes, 1.0)
         sparse, dimension = sparsity(graph, points, node_weights, n_threads)
-        closeness = ties / np.sqrt(volumes[ends] * volumes[others])
+        closeness = edges / np.sqrt(volumes[ends] * volumes[others])
         between = (sparse[ends] + sparse[others]) / 2
-        return cls(ends, others, ties, closeness, between, volumes, edges_of_a_chain(graph), sparse, dimension)
+        return cls(ends, others, edges, closeness, between, volumes, edges_of_a_chain(graph), sparse, dimension)
 
     def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
-        """Return how deep the valleys around each cluster are, and what share of ties crosses them.
+        """Return how deep the density gaps around each cluster are, and what share of edges crosses them.
 
-        The depth between two clusters is a logarithm of density, at most 1: how much sparser the ends of the ties
+        The depth between two clusters is a logarithm of density, at most 1: how much sparser the ends of the edges
         between them are, on average, than the inside of the sparser cluster. The depth of a cluster is half the mean
         over all its neighbours plus half the smallest of its main neighbours: a piece cut from a shape lacks a
-        valley on one side, however empty the others are. A cluster without ties to others has infinite depth.
+        density gap on one side, however empty the others are. A cluster without edges to others has infinite depth.
 
-        Next to a dense cluster, a thin one may be as sparse as the gap between them. Then the ties show the gap:
+        Next to a dense cluster, a thin one may be as sparse as the gap between them. Then the edges show the gap:
         if fewer leave a cluster than half of what holds a thread together, the cut went through no cloud of two or
         more dimensions.
 
-        The share is 1 if as many ties cross as chance would give.
+        The share is 1 if as many edges cross as chance would give.
         """
         n_clusters = int(labels.max()) + 1
         across = np.flatnonzero(labels[self.ends] != labels[self.others])
-        ends, others, ties = self.ends[across], self.others[across], self.ties[across]
-        leaving = _of_both(ends, others, ties, len(labels))
-        # A node counts as inside by the share of its ties that stay inside; at the very border half of them leave.
+        ends, others, edges = self.ends[across], self.others[across], self.edges[across]
+        leaving = _of_both(ends, others, edges, len(labels))
+        # A node counts as inside by the share of its edges that stay inside; at the very border half of them leave.
         inside = np.maximum(1 - 2 * leaving / self.volumes, 0) + 1e-6
         within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
         a, b = labels[ends], labels[others]
@@ -236,9 +236,9 @@ class DensityGaps:
         all_ties = _of_both(first, second, total, n_clusters)
         mean = _of_both(first, second, total * deep, n_clusters) / np.maximum(all_ties, 1e-300)
         depths = (least + mean) / 2
-        left = _of_both(a, b, ties, n_clusters) / self.thread
+        left = _of_both(a, b, edges, n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
-        return np.maximum(depths, apart), _share(2 * float(ties.sum()), labels, self.volumes)
+        return np.maximum(depths, apart), _share(2 * float(edges.sum()), labels, self.volumes)
 
 
 def _of_both(a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
@@ -253,7 +253,7 @@ def _by_pairs(
     rise: NDArray[np.float64],
     n_clusters: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the pairs of clusters that are tied, how closely, and how deep the valley between the two is."""
+    """Return the pairs of clusters that are connected, how closely, and how deep the density gap between the two is."""
     pair = np.minimum(a, b) * np.int64(n_clusters) + np.maximum(a, b)
     if n_clusters**2 <= _PAIRS_COUNTED:
         pairs, place = np.arange(n_clusters**2), pair
@@ -261,16 +261,16 @@ def _by_pairs(
         pairs, place = np.unique(pair, return_inverse=True)
     total = np.asarray(np.bincount(place, closeness, len(pairs)), dtype=np.float64)
     summed = np.asarray(np.bincount(place, closeness * rise, len(pairs)), dtype=np.float64)
-    tied = total > 0
-    deep = np.clip(summed[tied] / total[tied], 0, 1)
-    return pairs[tied] // n_clusters, pairs[tied] % n_clusters, total[tied], deep
+    connected = total > 0
+    deep = np.clip(summed[connected] / total[connected], 0, 1)
+    return pairs[connected] // n_clusters, pairs[connected] % n_clusters, total[connected], deep
 
 
 def edges_of_a_chain(graph: SharedRowsGraph) -> float:
-    """Return how many ties cross if evenly spaced nodes on a line are cut in two.
+    """Return how many edges cross if evenly spaced nodes on a line are cut in two.
 
     Each row is near m consecutive nodes. For every a from 1 to m - 1, the rows of one node have a of them before the
-    cut, and tie these to the m - a behind it.
+    cut, and connect these to the m - a behind it.
     """
     m = graph.near.shape[1]
     rows_per_node = float(graph.row_weights.sum()) / graph.n_nodes
@@ -278,7 +278,7 @@ def edges_of_a_chain(graph: SharedRowsGraph) -> float:
 
 
 def crossing_share(graph: SharedRowsGraph, labels: NDArray[np.int32]) -> float:
-    """Return how many ties cross between clusters, as a share of what chance would give."""
+    """Return how many edges cross between clusters, as a share of what chance would give."""
     across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
     return _share(float(graph.weights[across].sum()), labels, graph.volumes)
 

@@ -26,7 +26,7 @@ def exactly(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[
     """Return exactly k clusters where the profile has none, and the resolution that gave them; None if merged.
 
     The search is between the neighbouring resolutions. If it fails, the next finer partition is merged, the most
-    strongly tied clusters first.
+    strongly connected clusters first.
     """
     n_nodes = nodes.graph.n_nodes
     if k == 1:
@@ -81,7 +81,7 @@ def _every_node(nodes: GraphNodes) -> NDArray[np.int32]:
 
 
 def merged(graph: SharedRowsGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-    """Merge clusters until k are left: first those with the most ties for their volumes, then the nearest parts.
+    """Merge clusters until k are left: first those with the most edges for their volumes, then the nearest parts.
 
     Ties count as a share of the smaller volume. A share of both, w_ij / (vol_i vol_j), as in modularity, would merge
     small clusters that hardly touch before the two halves of a large one.
@@ -103,53 +103,53 @@ def _root(home: NDArray[np.intp], i: int) -> int:
 
 
 def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> int:
-    """Merge the most strongly tied pairs, and return how many merges are left when no ties are.
+    """Merge the most strongly connected pairs, and return how many merges are left when no edges are.
 
-    While the ties of a pair stay, its strength only falls, since volumes grow. So an old entry of the heap is never too
-    low, and is weighed again when it comes first; only pairs that gain ties need a new entry. The cluster with fewer
-    neighbours hands them to the other, so that all merges together take little more than one look at every tie.
+    While the edges of a pair stay, its strength only falls, since volumes grow. So an old entry of the heap is never
+    too low, and is weighed again when it comes first; only pairs that gain edges need a new entry. The cluster with fewer
+    neighbours hands them to the other, so that all merges together take little more than one pass over the edges.
     """
     between = edges_between(graph, labels, len(home)).tocoo()
-    ties: list[dict[int, float]] = [{} for _ in home]
+    edges: list[dict[int, float]] = [{} for _ in home]
     volumes = np.bincount(between.row, between.data, len(home)).tolist()
-    for i, j, tie in zip(between.row.tolist(), between.col.tolist(), between.data.tolist(), strict=True):
+    for i, j, edge in zip(between.row.tolist(), between.col.tolist(), between.data.tolist(), strict=True):
         if i != j:
-            ties[i][j] = tie
+            edges[i][j] = edge
     name = list(range(len(home)))  # of a cluster: the smallest of its own, which decides between equal strengths
 
     def entry(i: int, j: int) -> tuple[float, int, int, int, int]:
         a, b = name[i], name[j]
         smaller = volumes[i] if volumes[i] < volumes[j] else volumes[j]
-        return -ties[i][j] / smaller, a if a < b else b, b if a < b else a, i, j
+        return -edges[i][j] / smaller, a if a < b else b, b if a < b else a, i, j
 
-    heap = [entry(i, j) for i in range(len(home)) for j in ties[i] if i < j]
+    heap = [entry(i, j) for i in range(len(home)) for j in edges[i] if i < j]
     heapq.heapify(heap)
     while merges and heap:
         seen = heapq.heappop(heap)
         i, j = seen[3:]
-        if j not in ties[i]:
+        if j not in edges[i]:
             continue
         now = entry(i, j)
         if now != seen:
             if now[0] >= seen[0]:  # otherwise it has a newer entry
                 heapq.heappush(heap, now)
             continue
-        if len(ties[i]) < len(ties[j]):
+        if len(edges[i]) < len(edges[j]):
             i, j = j, i
         renamed = name[j] < name[i]
         name[i] = min(name[i], name[j])
         home[j] = i
         volumes[i] += volumes[j]
-        del ties[i][j]
-        for other, tie in ties[j].items():
+        del edges[i][j]
+        for other, edge in edges[j].items():
             if other == i:
                 continue
-            ties[i][other] = ties[other][i] = ties[i].get(other, 0.0) + tie
-            del ties[other][j]
+            edges[i][other] = edges[other][i] = edges[i].get(other, 0.0) + edge
+            del edges[other][j]
             heapq.heappush(heap, entry(i, other))
-        ties[j] = {}
+        edges[j] = {}
         if renamed:  # equal strengths are ordered by name
-            for other in ties[i]:
+            for other in edges[i]:
                 heapq.heappush(heap, entry(i, other))
         merges -= 1
     return merges

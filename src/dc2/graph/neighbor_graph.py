@@ -65,7 +65,7 @@ def neighbors_per_row(n_nodes: int, rows_per_node: float, n_columns: int) -> int
 def rows_as_nodes(n_columns: int, dimension: int | None = None) -> int:
     """Return the largest number of distinct rows that are nodes themselves.
 
-    In a few columns signatures are nearly as good, and far fewer. In many, rows lie near curved surfaces, but their
+    In a few columns signatures are nearly as good, and far fewer. In many, rows are near curved surfaces, but their
     means lie off them, so that clusters blur. Therefore the number grows with the columns, from 16,384 to 100,000 rows,
     with at most 64 million numbers in memory. `dimension` counts the columns without constant and dependent ones, if
     that is known.
@@ -92,7 +92,7 @@ def signatures_for(
     signatures grows with the logarithm of rows and, slowly, with columns, and is at least ten for each cluster asked
     for. This separates hundreds of clusters, in at most one and a half times the time of 1000 signatures.
 
-    If rows need many dimensions, the mean of many rows lies off the surfaces that the rows lie near, and clusters
+    If rows need many dimensions, the mean of many rows is off the surfaces that the rows are near, and clusters
     blur. So there are at least 256 signatures for each dimension, as long as each represents four rows or more and all
     hold no more than 16 million numbers. This makes no difference for narrow rows.
 
@@ -146,7 +146,7 @@ class SharedRowsGraph:
     indices : ndarray of shape (n_neighbors,), int32
         The other end of each tie, ascending within a node.
     weights : ndarray of shape (n_neighbors,), float64
-        Whole numbers: the summed weight of the rows that lie near both ends.
+        Whole numbers: the summed weight of the rows near both ends.
     near : ndarray of shape (n_rows, m), int32
         Each row's nearest nodes, nearest first.
     row_weights : ndarray of shape (n_rows,), float64
@@ -330,7 +330,7 @@ class NeighborGraph(BaseEstimator):
     Parameters
     ----------
     n_neighbors : int or "auto", default="auto"
-        How many signatures a row connects, at least 2. "auto" goes by the number of signatures and of rows for
+        How many signatures a row connects, at least 2. "auto" depends on the number of signatures and of rows for
         each.
 
     Examples
@@ -391,11 +391,11 @@ class GraphSimilarity:
         return self.graph.n_nodes
 
     def matrix(self) -> csr_array:
-        """Return the weight of the rows that lie near both of two nodes."""
+        """Return the weight of the rows near both of two nodes."""
         return self.graph.matrix()
 
     def strength(self, some: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the share of the rows near one node that lie near the other too, 1 for a node and itself."""
+        """Return the share of the rows near one node that are near the other too, 1 for a node and itself."""
         # A row near a node gives it n_neighbors - 1 edges.
         rows_near = np.maximum(self.graph.volumes[some], 1.0) / max(self.n_neighbors - 1, 1)
         shared = self.matrix()[some][:, some].toarray()
@@ -411,7 +411,7 @@ class GraphSimilarity:
         """Say what it is."""
         return Description(
             neighbours=f"Every row connects the {self.n_neighbors} signatures nearest to it",
-            meaning="Alike means: of the rows that lie near one of the two signatures, the share that lies near both.",
+            meaning="Alike means: of the rows near one of the two signatures, the share near both.",
             unit="shared rows",
             whole="of rows",
         )

@@ -152,7 +152,7 @@ class Similarity(Protocol):
         """Return how alike some nodes are, as a matrix of numbers from 0 to 1 that a picture can show."""
 
     def apart(self, some: NDArray[np.intp], points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how far apart some nodes, which lie at these points, are to be drawn on a map."""
+        """Return how far apart some nodes at these points are to be drawn on a map."""
 
 
 class DenseSimilarity(Similarity, Protocol):

@@ -28,7 +28,7 @@ from dc2.io.model_file import saved_record
 ITERATIONS = 3
 ITERATIONS_OF_PARTS = 1  # their communities are only a start
 NODES_PER_PART = 20  # roughly, in graphs of few nodes
-FINE = 64.0  # as fine as parts need to be, but in large graphs there are more clusters to tell apart
+FINE = 64.0  # as fine as parts need to be, but in large graphs there are more clusters to distinguish
 NODES_PER_RESOLUTION = 128
 BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
 
@@ -90,12 +90,12 @@ class Search:
 
     @classmethod
     def of(cls, graph: SharedRowsGraph, parts: Parts, seed: int) -> Search:
-        """Make every part one node; the ties inside it add up on the diagonal."""
+        """Make every part one node; the edges inside it add up on the diagonal."""
         small = core.join_nodes(graph.rows, parts.part, int(parts.part.max()) + 1)
         return cls(graph, parts, core.Graph(*small), seed)
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
-        """Return the communities at a resolution, each connected; strays are still among them."""
+        """Return the communities at a resolution, each connected; small ones are still among them."""
         if resolution * BELOW > self.parts.resolution:
             return core.leiden(self.graph.rows, resolution, self.seed, None, ITERATIONS)
         start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]
@@ -110,7 +110,7 @@ _AT_A_TIME = 16
 _NEAR_ISOLATED = 32
 
 
-def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
+def large_enough(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which communities are large enough to be clusters.
 
     A cluster has at least four nodes, and at least 0.2% of all nodes or 5% of the typical size, whichever is less.
@@ -120,7 +120,7 @@ def solid(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
     Parameters
     ----------
     sizes : ndarray of shape (n_communities,)
-        In nodes, or in mass in units of the mean mass of a node.
+        In nodes, or in weight in units of the mean weight of a node.
     """
     ordered = np.sort(sizes)
     total = ordered.sum()
@@ -139,7 +139,7 @@ def join_isolated(
     points: NDArray[Any],
     near: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """Join each stray to the solid community with the most ties to it, or to the nearest one if it has no ties.
+    """Join each small community to the large one with the most edges to it, or to the nearest one if it has none.
 
     Parameters
     ----------
@@ -153,20 +153,20 @@ def join_isolated(
     Returns
     -------
     ndarray of shape (n_nodes,)
-        Solid communities only, counted from 0 in the order of their old numbers.
+        Large communities only, counted from 0 in the order of their old numbers.
     """
     sizes = np.bincount(labels, weights=node_weights) * (len(labels) / node_weights.sum())
-    kept = solid(sizes)
+    kept = large_enough(sizes)
     if kept.all():
         return labels
     home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    between = _ties_of(graph, np.flatnonzero(~kept[labels]), labels, len(sizes))
+    between = _edges_of(graph, np.flatnonzero(~kept[labels]), labels, len(sizes))
     while True:
-        strays = np.flatnonzero(home < 0)
-        joined = _most_connected(between, strays, home)
+        small = np.flatnonzero(home < 0)
+        joined = _most_connected(between, small, home)
         if not (joined >= 0).any():
             break
-        home[strays] = joined
+        home[small] = joined
     return _join_nearest(home[labels], labels, points, graph.near if graph.rows_are_nodes else near)
 
 
@@ -182,33 +182,35 @@ def join_empty(labels: NDArray[np.int32], node_weights: NDArray[np.float64], poi
 
 
 def edges_between(graph: SharedRowsGraph, labels: NDArray[np.int32], n_communities: int) -> csr_array:
-    """Return the summed ties between communities; the diagonal holds the ties inside each, counted twice."""
-    indptr, indices, ties = core.join_nodes(graph.rows, labels, n_communities)
-    return csr_array((ties, indices, indptr), shape=(n_communities, n_communities))
+    """Return the summed weights of edges between communities; the diagonal holds those inside each, counted twice."""
+    indptr, indices, edges = core.join_nodes(graph.rows, labels, n_communities)
+    return csr_array((edges, indices, indptr), shape=(n_communities, n_communities))
 
 
-def _ties_of(
+def _edges_of(
     graph: SharedRowsGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
 ) -> csr_array:
-    """Return the summed ties of some nodes, from their own communities to all communities."""
+    """Return the summed edges of some nodes, from their own communities to all communities."""
     rows = graph.matrix()[nodes].tocoo()
     shape = (n_communities, n_communities)
     return coo_array((rows.data, (labels[nodes[rows.row]], labels[rows.col])), shape=shape).tocsr()
 
 
-def _most_connected(between: csr_array, strays: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return for each stray the home it has the most ties to, the smaller number in a draw, or -1 without ties."""
-    rows = between[strays].tocoo()
-    told = home[rows.col] >= 0
+def _most_connected(between: csr_array, small: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for each small community the home it has the most edges to, or the smaller number; -1 without edges."""
+    rows = between[small].tocoo()
+    has_home = home[rows.col] >= 0
     n_homes = int(home.max()) + 1
-    ties = coo_array((rows.data[told], (rows.row[told], home[rows.col[told]])), shape=(len(strays), n_homes)).tocsr()
-    ties.sort_indices()
-    answer = np.full(len(strays), -1, dtype=np.int32)
-    if ties.nnz:
-        row = np.repeat(np.arange(len(strays)), np.diff(ties.indptr))
-        order = np.lexsort((ties.indices, -ties.data, row))
+    edges = coo_array(
+        (rows.data[has_home], (rows.row[has_home], home[rows.col[has_home]])), shape=(len(small), n_homes)
+    ).tocsr()
+    edges.sort_indices()
+    answer = np.full(len(small), -1, dtype=np.int32)
+    if edges.nnz:
+        row = np.repeat(np.arange(len(small)), np.diff(edges.indptr))
+        order = np.lexsort((edges.indices, -edges.data, row))
         first = np.unique(row[order], return_index=True)[1]
-        answer[row[order][first]] = ties.indices[order][first]
+        answer[row[order][first]] = edges.indices[order][first]
     return answer
 
 
@@ -249,37 +251,37 @@ def _join_nearest(
     answer: NDArray[np.int32], labels: NDArray[np.int32], points: NDArray[Any], near: NDArray[np.int32] | None
 ) -> NDArray[np.int32]:
     """Give each community without a home that of the nearest node with one."""
-    lost = np.flatnonzero(answer < 0)
-    if not len(lost):
+    unplaced = np.flatnonzero(answer < 0)
+    if not len(unplaced):
         return answer
-    distances, nearest = _nearest_with_home(answer, lost, points, near)
-    order = np.lexsort((lost, distances, labels[lost]))
-    communities, first = np.unique(labels[lost][order], return_index=True)
+    distances, nearest = _nearest_with_home(answer, unplaced, points, near)
+    order = np.lexsort((unplaced, distances, labels[unplaced]))
+    communities, first = np.unique(labels[unplaced][order], return_index=True)
     homes = answer[nearest[order[first]]]
     answer = answer.copy()
-    answer[lost] = homes[np.searchsorted(communities, labels[lost])]
+    answer[unplaced] = homes[np.searchsorted(communities, labels[unplaced])]
     return answer
 
 
 def _nearest_with_home(
-    answer: NDArray[np.int32], lost: NDArray[np.intp], points: NDArray[Any], near: NDArray[np.int32] | None
+    answer: NDArray[np.int32], unplaced: NDArray[np.intp], points: NDArray[Any], near: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the distance of each lost node to the nearest one with a home, and the number of that one.
+    """Return the distance of each unplaced node to the nearest one with a home, and the number of that one.
 
     A search is needed only where none of the nearest nodes that are known has a home.
     """
-    distances, nearest = np.full(len(lost), np.inf), np.full(len(lost), -1, dtype=np.intp)
+    distances, nearest = np.full(len(unplaced), np.inf), np.full(len(unplaced), -1, dtype=np.intp)
     if near is not None:
-        near = near[lost]
-        told = (answer[near] >= 0) & (near >= 0)
-        known = np.flatnonzero(told.any(axis=1))
-        nearest[known] = near[known, told[known].argmax(axis=1)]
-        off = points[lost[known]].astype(np.float64) - points[nearest[known]]
+        near = near[unplaced]
+        has_home = (answer[near] >= 0) & (near >= 0)
+        known = np.flatnonzero(has_home.any(axis=1))
+        nearest[known] = near[known, has_home[known].argmax(axis=1)]
+        off = points[unplaced[known]].astype(np.float64) - points[nearest[known]]
         distances[known] = np.linalg.norm(off, axis=1)
     unknown = np.flatnonzero(nearest < 0)
     if len(unknown):
         homes = np.flatnonzero(answer >= 0)
-        distances[unknown], found = _nearest(points[homes], points[lost[unknown]])
+        distances[unknown], found = _nearest(points[homes], points[unplaced[unknown]])
         nearest[unknown] = homes[found]
     return distances, nearest
 
@@ -291,17 +293,17 @@ START = 8  # the place in the grid where the search begins
 BLOCK = 4  # resolutions searched together, for any number of threads
 HIGHEST = 1e6
 LEAST_SIZE = 12  # mean size of clusters below which finer ones are not looked for
-MOST_CROSSING = 0.5  # share of the crossing ties that chance would give; real clusters have less
+MOST_CROSSING = 0.5  # share of the crossing edges that chance would give; real clusters have less
 STEEP = 2  # if the number of clusters grows by this factor within a step, no number inside it persists
 FARTHEST_APART, FAR_APART = 4, 2  # places of the grid per step, in the search for a given number
 
-Look = Callable[[list[float]], dict[float, NDArray[np.int32]]]
+Evaluate = Callable[[list[float]], dict[float, NDArray[np.int32]]]
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class ResolutionSweep:
-    """Partitions at rising resolutions, strays joined.
+    """Partitions at rising resolutions, small communities joined.
 
     Attributes
     ----------
@@ -339,7 +341,7 @@ class ResolutionSweep:
 
 @dataclass(frozen=True, eq=False)
 class GraphNodes:
-    """A tie graph, and what is known about its nodes."""
+    """A neighbour graph, and what is known about its nodes."""
 
     graph: SharedRowsGraph
     points: NDArray[Any]
@@ -361,7 +363,7 @@ class GraphNodes:
 
 
 def communities_at(nodes: GraphNodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
-    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with strays joined."""
+    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with small ones joined."""
     search = search or nodes.search
     return join_isolated(search.graph, search.communities(resolution), nodes.node_weights, nodes.points, nodes.near)
 
@@ -369,19 +371,19 @@ def communities_at(nodes: GraphNodes, resolution: float, search: Search | None =
 def sweep_resolutions(nodes: GraphNodes) -> ResolutionSweep:
     """Take partitions at rising resolutions, until clusters become too small.
 
-    The grid is fixed up to a resolution of about 6, which tells 2 to 100 clusters apart. More clusters need higher
+    The grid is fixed up to a resolution of about 6, which distinguishes 2 to 100 clusters. More clusters need higher
     resolutions: the grid goes on while their number still grows and they have a dozen nodes each on average. It stops
     below where only the connected parts of the graph are left, since nothing merges there any more. Its step is halved
     where the number of clusters changes.
     """
     with ThreadPoolExecutor(nodes.n_threads) as pool:
-        look = _looker(nodes, pool)
-        seen = look([float(place) for place in range(START, EVERYDAY)])
-        _look_below(nodes, seen, look)
-        _look_above(nodes, seen, look)
-        seen |= look(_between(seen))
+        evaluate = _evaluator(nodes, pool)
+        seen = evaluate([float(place) for place in range(START, EVERYDAY)])
+        _extend_below(nodes, seen, evaluate)
+        _extend_above(nodes, seen, evaluate)
+        seen |= evaluate(_between(seen))
     places = sorted(seen)
-    # Beyond the resolution with the most clusters, they fall apart into strays.
+    # Beyond the resolution with the most clusters, they fall apart into isolated nodes.
     counts = [_count(seen[place]) for place in places]
     kept = places[: int(np.flatnonzero(np.array(counts) == max(counts))[-1]) + 1]
     return _sweep({place: seen[place] for place in kept}, nodes.search.parts, complete=True)
@@ -391,19 +393,19 @@ def sweep_around(nodes: GraphNodes, k: int) -> ResolutionSweep:
     """Take only the partitions that show where k clusters are: a few far apart, then ever nearer ones around k."""
     n_nodes = nodes.graph.n_nodes
     with ThreadPoolExecutor(nodes.n_threads) as pool:
-        look = _looker(nodes, pool)
+        evaluate = _evaluator(nodes, pool)
         highest = EVERYDAY - 1
-        seen = look([float(place) for place in range(FARTHEST_APART, EVERYDAY, FARTHEST_APART)])
+        seen = evaluate([float(place) for place in range(FARTHEST_APART, EVERYDAY, FARTHEST_APART)])
         while _count(seen[highest]) <= k < n_nodes and _resolution(highest) < HIGHEST:
             highest += FAR_APART
-            seen |= look([float(highest)])
+            seen |= evaluate([float(highest)])
         first, last = _next_to(k, seen)
-        seen |= look([float(p) for p in range(int(first), int(last), FAR_APART) if float(p) not in seen])
+        seen |= evaluate([float(p) for p in range(int(first), int(last), FAR_APART) if float(p) not in seen])
         first, last = _next_to(k, seen)
         # If k clusters fill a long run, its middle is known already, and only its ends are searched.
         hits = [place for place in seen if _count(seen[place]) == k] or [last]
         ends = [*np.arange(first + 0.5, min(hits), 0.5), *np.arange(max(hits) + 0.5, last, 0.5)]
-        seen |= look([float(place) for place in ends if float(place) not in seen])
+        seen |= evaluate([float(place) for place in ends if float(place) not in seen])
     return _sweep(seen, nodes.search.parts, complete=False)
 
 
@@ -425,14 +427,14 @@ def _sweep(seen: dict[float, NDArray[np.int32]], parts: Parts, complete: bool) -
     )
 
 
-def _looker(nodes: GraphNodes, pool: ThreadPoolExecutor) -> Look:
+def _evaluator(nodes: GraphNodes, pool: ThreadPoolExecutor) -> Evaluate:
     search, _ = nodes.search, nodes.near  # made before threads ask for them
 
-    def look(places: list[float]) -> dict[float, NDArray[np.int32]]:
+    def evaluate(places: list[float]) -> dict[float, NDArray[np.int32]]:
         found = pool.map(lambda place: communities_at(nodes, _resolution(place), search), places)
         return dict(zip(places, found, strict=True))
 
-    return look
+    return evaluate
 
 
 def _resolution(place: float) -> float:
@@ -443,20 +445,20 @@ def _count(labels: NDArray[np.int32]) -> int:
     return int(labels.max()) + 1
 
 
-def _look_below(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
+def _extend_below(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], evaluate: Evaluate) -> None:
     """Go down until only the connected parts of the graph are left: lower resolutions give the same."""
     parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
     fewest = _count(join_isolated(nodes.graph, parts, nodes.node_weights, nodes.points))
     lowest = START
     while lowest and _count(seen[lowest]) > fewest:
-        seen |= look([float(place) for place in range(lowest - BLOCK, lowest)])
+        seen |= evaluate([float(place) for place in range(lowest - BLOCK, lowest)])
         lowest -= BLOCK
     if lowest:
         seen[0.0] = seen[lowest]
 
 
-def _look_above(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], look: Look) -> None:
-    """Go up while the number of clusters grows, and fewer ties cross than half of what chance would give."""
+def _extend_above(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], evaluate: Evaluate) -> None:
+    """Go up while the number of clusters grows, and fewer edges cross than half of what chance would give."""
     highest = EVERYDAY - 1
     while (
         _count(seen[highest]) > _count(seen[highest - 1])
@@ -464,7 +466,7 @@ def _look_above(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], look: L
         and crossing_share(nodes.graph, seen[highest]) < MOST_CROSSING
         and _resolution(highest) < HIGHEST
     ):
-        seen |= look([highest + 1.0, highest + 2.0])
+        seen |= evaluate([highest + 1.0, highest + 2.0])
         highest += 2
 
 

@@ -432,8 +432,8 @@ def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
 def _judged(plateau: Plateau, index: int, agrees: float, evidence: Evidence) -> Candidate:
     """Return a candidate with its score.
 
-    Multiplied are the information that comes back, persistence, the root of the evidence beyond the least, and how near
-    the plateau is to the scale of modularity.
+    Multiplied are the information that is found again, persistence, the root of the evidence beyond the least, and how
+    near the plateau is to the scale of modularity.
     """
     depth, crossing = evidence.density_gaps(index)
     strength = evidence_of(agrees, depth, crossing, evidence)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dc2.errors import ColumnTypeError, ParameterError, PreparationNote, SourceError
-from dc2.io.arrow_compat import import_pyarrow
+from dc2.io.frame_columns import import_pyarrow
 from dc2.io.source import listed
 
 if TYPE_CHECKING:

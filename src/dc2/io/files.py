@@ -14,9 +14,9 @@ import numpy as np
 
 from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.io.arrays import ArrayLayout
-from dc2.io.arrow_compat import arrow_schema, arrow_table, import_pyarrow
 from dc2.io.csv_files import CsvOptions
 from dc2.io.formats import DataFile
+from dc2.io.frame_columns import arrow_schema, arrow_table, import_pyarrow
 from dc2.io.frames import FrameLayout
 from dc2.io.paths import find_files
 from dc2.io.source import listed

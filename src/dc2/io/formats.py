@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dc2.errors import SourceError
 from dc2.io.arrays import check_numeric_array
-from dc2.io.arrow_compat import arrow_schema, arrow_table, import_pyarrow
 from dc2.io.csv_files import Csv, CsvOptions, telling_encoding
+from dc2.io.frame_columns import arrow_schema, arrow_table, import_pyarrow
 
 
 class Format(Protocol):

@@ -12,11 +12,11 @@ from narwhals.dependencies import is_into_series, is_pandas_dataframe
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError, MissingValuesError
-from dc2.io.arrow_compat import arrow_table
 from dc2.io.frame_columns import (
     FirstRows,
     FrameRows,
     TableRows,
+    arrow_table,
     check_vectors,
     holds_numbers,
     inner_of,

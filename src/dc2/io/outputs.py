@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, ParameterError
-from dc2.io.arrow_compat import import_pyarrow
+from dc2.io.frame_columns import import_pyarrow
 
 
 def check_target(path: str | os.PathLike[str], what: str) -> Path:

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dc2.errors import ParameterError, SourceError
-from dc2.io.arrow_compat import import_pyarrow
 from dc2.io.csv_files import CsvOptions
 from dc2.io.formats import FORMATS, DataFile, format_of
+from dc2.io.frame_columns import import_pyarrow
 
 
 class FileList(tuple[DataFile, ...]):

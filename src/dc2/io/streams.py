@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.errors import InputError, InputTypeError, SourceError
-from dc2.io.arrow_compat import arrow_table, import_pyarrow
+from dc2.io.frame_columns import arrow_table, import_pyarrow
 from dc2.io.source import Block, check_weights_sum, rows_per_block
 
 

@@ -313,11 +313,11 @@ def class_labels(y: Any, model: str) -> NDArray[Any]:
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     if y.dtype.kind == "O":
-        blank = np.flatnonzero([_is_missing(label) for label in y.flat])
-        if len(blank):
+        missing = np.flatnonzero([_is_missing(label) for label in y.flat])
+        if len(missing):
             raise InputError(
-                f"y has {len(blank)} missing values, the first at position {blank[0]}. Drop these rows, or give them "
-                "a class of their own.",
+                f"y has {len(missing)} missing values, the first at position {missing[0]}. Drop these rows, or give "
+                "them a class of their own.",
                 parameter="y",
             )
     check_classification_targets(y)

@@ -21,7 +21,7 @@ from dc2.graph.nodes import DenseSimilarity, Nodes, SimilarityRecipe
 from dc2.graph.select_k import drawn_weights
 from dc2.parameters import MOST_SIGNATURES, check_integer, usable_threads
 from dc2.random import tree_seed
-from dc2.spectral.clustering import Assign, SpectralResult, spectral_clustering
+from dc2.spectral.assignment import Assign, SpectralResult, spectral_clustering
 from dc2.spectral.eigenvectors import NEGLIGIBLE, normalized_affinity
 
 FEWEST_SIGNATURES = 3  # of a cluster that was not requested

@@ -12,7 +12,7 @@ from dc2.errors import InputError
 from dc2.metrics import clustering_accuracy
 from dc2.parameters import check_integer
 from dc2.random import RandomStateLike, seed_sequence
-from dc2.spectral.clustering import Assign, spectral_clustering
+from dc2.spectral.assignment import Assign, spectral_clustering
 from dc2.spectral.eigenvectors import eigengap, normalized_affinity
 from dc2.spectral.gaussian import GaussianKernel
 
