@@ -106,8 +106,9 @@ def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: ND
     """Merge the most strongly connected pairs, and return how many merges are left when no edges are.
 
     While the edges of a pair stay, its strength only falls, since volumes grow. So an old entry of the heap is never
-    too low, and is weighed again when it comes first; only pairs that gain edges need a new entry. The cluster with fewer
-    neighbours hands them to the other, so that all merges together take little more than one pass over the edges.
+    too low, and is weighed again when it comes first; only pairs that gain edges need a new entry. The cluster with
+    fewer neighbours hands them to the other, so that all merges together take little more than one pass over the
+    edges.
     """
     between = edges_between(graph, labels, len(home)).tocoo()
     edges: list[dict[int, float]] = [{} for _ in home]
