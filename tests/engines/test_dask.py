@@ -227,7 +227,7 @@ def test_the_command_line_on_a_cluster_writes_the_labels_of_threads(cluster, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scheduler", "tcp://127.0.0.1:1"], "give --engine dask too"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "give --engine"),
         (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"], "No Dask scheduler answers at"),
     ],
 )

@@ -94,6 +94,7 @@ def test_a_saved_model_prepares_new_rows_as_it_did(tmp_path: Path) -> None:
 
 def test_numbers_without_blanks_are_left_alone() -> None:
     frame = TABLE[["visits", "basket"]].assign(active=TABLE["active"])
+    frame["basket"] /= 50  # of one scale
     model = DC2Clustering(3, random_state=0).fit(frame)
     assert not hasattr(model, "preparer_")
     rows = frame.to_numpy(np.float64)

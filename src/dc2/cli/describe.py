@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dc2.cli.error_messages import CommandError
 from dc2.cli.summary import ClusterSizes
@@ -66,6 +67,13 @@ def _columns(file: DataFile) -> tuple[dict[str, str], int | None]:
     return {field.name: str(field.type) for field in schema}, rows
 
 
+def labelled_clusters(model: SignatureClusterer) -> NDArray[np.int32]:
+    """Return the numbers of the clusters that label rows: not those that are too small."""
+    numbers = model.cluster_numbers_
+    labelled: NDArray[np.int32] = numbers[np.isin(numbers, model.signature_labels_)]
+    return labelled
+
+
 def cluster_weights(model: SignatureClusterer) -> ClusterSizes:
     """Return the rows (or their weight) of each cluster and of none, from the signatures."""
     labels, weights = model.signature_labels_, model.signatures_.weights
@@ -74,7 +82,7 @@ def cluster_weights(model: SignatureClusterer) -> ClusterSizes:
         noise_rows, inside = None, labels >= 0
     else:
         weights, noise_rows, inside = weights - noise, float(noise.sum()), labels >= 0
-    numbers = model.cluster_numbers_
+    numbers = labelled_clusters(model)
     sizes = np.bincount(labels[inside], weights[inside], int(numbers.max()) + 1)[numbers]
     return ClusterSizes(sizes.tolist(), noise_rows, numbers.tolist())
 

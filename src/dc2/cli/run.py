@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dc2.cli import summary
 from dc2.cli.commands import ClusterOptions, CompressOptions, UpdateOptions
-from dc2.cli.describe import choice_facts, cluster_weights, load_clusterer
+from dc2.cli.describe import choice_facts, cluster_weights, labelled_clusters, load_clusterer
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
 from dc2.cli.options import Metric, Scale, SimilarityName, scale_of_numbers, taken_as
@@ -28,7 +28,7 @@ from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.dc2_clustering import DC2Clustering
 from dc2.compress.compressor import Compressor
 from dc2.engines.engine import Progress
-from dc2.errors import ClustersDoNotShowWarning, ParameterError, PreparationNote
+from dc2.errors import ClustersDoNotShowWarning, MissingValuesError, ParameterError, PreparationNote
 from dc2.io.model_file import has_control_characters
 from dc2.io.outputs import check_columns, check_output_path, check_room, check_target, write_labels
 from dc2.io.resolve import TableSource
@@ -139,7 +139,7 @@ def write_and_count(
     if not is_here(source):
         model.predict_to(source, path, column=column, overwrite=overwrite)
         return cluster_weights(model)
-    numbers = model.cluster_numbers_
+    numbers = labelled_clusters(model)
     counts = np.zeros(int(numbers.max()) + 2, np.int64)  # the first is that of -1
 
     def count(labels: NDArray[np.int32]) -> None:
@@ -239,6 +239,7 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
     categories, texts = taken_as(wanted.taken_as)
     always = bool(wanted.taken_as or wanted.prepare)
     prepare: Any = TablePreparer(categories, texts=texts) if always else "auto"
+    table = source
     if wanted.scale is Scale.none and isinstance(source, TableSource) and source.is_numeric and not always:
         source = source.as_numbers()
     clusterer = configured(wanted, progress, prepare if isinstance(source, TableSource) else None)
@@ -249,6 +250,10 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
         warnings.simplefilter("ignore", PreparationNote)  # the summary says it
         try:
             clusterer.fit(source)
+        except MissingValuesError:
+            if source is table:
+                raise
+            clusterer.set_params(prepare="auto").fit(table)  # a table with missing values is prepared
         except ParameterError as error:
             if error.parameter != "scale" or wanted.scale is not None:
                 raise

@@ -86,7 +86,9 @@ def likely_rows(
     """
     if not spread.any():
         return points, weights
-    squared = weights @ (points - points[nearest]).astype(np.float64) ** 2
+    # No product of matrices: its last bits depend on where arrays are in memory.
+    points = np.ascontiguousarray(points)
+    squared = (weights[:, None] * (points - points[nearest]).astype(np.float64) ** 2).sum(axis=0)
     share = squared / squared.sum() if squared.any() else np.full(points.shape[1], 1.0 / points.shape[1])
     of = np.tile(np.arange(len(points)), -(-LIKELY_ROWS // len(points)))
     drawn = hash_at(SEED, np.arange(len(of) * points.shape[1])).reshape(len(of), -1) >> np.uint64(11)

@@ -423,7 +423,8 @@ class ClusterStatistics:
     @cached_property
     def level_columns(self) -> dict[int, str]:
         """The places of columns that hold the share of rows with a category, and the table's column of each."""
-        return dict(self.model.preparer_.level_columns) if hasattr(self.model, "preparer_") else {}
+        preparer = getattr(self.fitted, "preparer_", None)
+        return {} if preparer is None else dict(preparer.level_columns)
 
     @cached_property
     def profile(self) -> Profile:

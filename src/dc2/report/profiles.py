@@ -457,7 +457,7 @@ def summary_records(statistics: ClusterStatistics) -> list[dict[str, Any]]:
     """Return a record for each cluster, and a last one for rows that are in none."""
     whole = statistics.unit == "rows"
     records = [_of_cluster(statistics, int(k), whole) for k in np.unique(statistics.labels) if k >= 0]
-    classes = getattr(statistics.model, "classes_", None)
+    classes = getattr(statistics.fitted, "classes_", None)
     noise = statistics.noise or 0.0
     if noise > 0:
         records.append(
