@@ -142,7 +142,7 @@ class DC2Clustering(SignatureClusterer):
         The outlier score of each training row; for rows in memory only.
     noise_threshold_ : float
         Rows with a higher outlier score are noise; exists only with `noise` above 0.
-    classes_ : ndarray of shape (n_clusters_,), object
+    classes_ : ndarray of shape (n_clusters,), object
         The label in `y` of each cluster, None for clusters without one; exists only if `y` held labels of some rows.
     n_clusters_ : int
         The number of clusters found, before any are marked as noise.
@@ -160,7 +160,7 @@ class DC2Clustering(SignatureClusterer):
         Points, weights and spread.
     signature_labels_ : ndarray of shape (n_signatures,), int32
         The cluster of each signature; -1 only because of `min_cluster_share`.
-    cluster_numbers_ : ndarray of shape (n_clusters_,), int32
+    cluster_numbers_ : ndarray of shape (n_clusters,), int32
         The number of each cluster, in the order of the columns of `predict_proba`: 0, 1, ... until an `update`.
     changes_ : Changes
         What the last `update` changed.

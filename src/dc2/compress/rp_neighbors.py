@@ -283,14 +283,14 @@ class RPNeighbors(SaveMixin, KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, S
 
         Returns
         -------
-        csr_matrix of shape (n_rows, n_samples_fit_)
+        csr_matrix of shape (n_rows, n_fitted_rows)
         """
         check_is_fitted(self)
         check_choice("mode", mode, MODES)
         return self._graph(*self._nearest(X, self._checked_number(n_neighbors, X is None), X is None), mode)
 
     def transform(self, X: Any) -> Any:
-        """Return the neighbours of each row as a sparse matrix of shape (n_rows, n_samples_fit_), by `mode`.
+        """Return the neighbours of each row as a sparse matrix of shape (n_rows, n_fitted_rows), by `mode`.
 
         Parameters
         ----------
