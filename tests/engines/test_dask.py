@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dc2 import Compressor
+from dc2 import Compressor, DC2Clustering
 from dc2.cli import main
 from dc2.engines import dask_source as files
 from dc2.engines.dask_engine import local_cluster
@@ -145,6 +145,20 @@ def test_empty_chunks_are_passed_over(scheduler):
 
 
 # Weights
+
+
+@pytest.mark.parametrize("move", [True, False])
+def test_an_update_by_chunks_changes_what_one_by_rows_in_memory_does(move):
+    later = np.concatenate([rows()[:900], rows()[900:] + 100])
+    models = [DC2Clustering(3, n_signatures=60, random_state=0, n_jobs=1).fit(rows()) for _ in range(2)]
+    with dask.config.set(scheduler="sync"):
+        chunked, whole = (
+            model.update(X, move=move)
+            for model, X in zip(models, (da.from_array(later, chunks=(700, 5)), later), strict=True)
+        )
+    assert chunked.to_json() == whole.to_json()
+    assert_same_signatures(*models)
+    np.testing.assert_array_equal(models[0].predict(later), models[1].predict(later))
 
 
 @pytest.mark.parametrize("kind", ["other chunks", "series", "in memory", "name"])

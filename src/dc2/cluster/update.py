@@ -373,10 +373,11 @@ class _Work:
             none_placed = Sums.zeros(*centres.shape)
             return _Placed(none_placed, none_placed, 0, empty, empty, 0.0 * limits, 0.0)
         placed = merge(parts)
-        if shared is None:
-            return placed
-        far_sums = shared[1].total()
-        sums = shared[0].total().without(far_sums)
+        sums, far_sums = placed.sums, placed.far_sums
+        if shared is not None:
+            far_sums = shared[1].total()
+            sums = shared[0].total().without(far_sums)
+        # The far rows, which are in both sums, had raised the reach.
         return replace(placed, sums=replace(sums, reach=np.minimum(sums.reach, limits)), far_sums=far_sums)
 
     def rows_of(self, coarse: NDArray[np.bool_]) -> _Rows:
