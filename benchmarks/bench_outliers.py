@@ -133,7 +133,7 @@ DATA: dict[str, Callable[[], Rows]] = {
     "two moons, 49,000 rows, and 1000 anywhere in a box around them": moons,
     "40 clusters of directions in 128 columns, 19,000 rows, and 1000 random directions": directions,
     "three blobs of unequal density, 50,000 rows, and 1000 anywhere": blobs,
-    "the wine table, and one row for every twenty drawn anew, column by column": lambda: standard_table(load_wine),
+    "the wine table, and one row for every twenty drawn from each column apart": lambda: standard_table(load_wine),
     "the breast cancer table, likewise": lambda: standard_table(load_breast_cancer),
     **{name: partial(classes_as_outliers, *task) for name, task in TASKS.items()},
 }

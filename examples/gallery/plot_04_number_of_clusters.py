@@ -2,8 +2,8 @@
 How the number of clusters is chosen
 ====================================
 
-Communities are sought at many resolutions, fine and coarse. A number that persists over many of them, and comes back
-when rows are drawn anew, is a good answer.
+Communities are sought at many resolutions, fine and coarse. A number that persists over many of them, and is
+found again when rows are resampled, is a good answer.
 """
 
 import matplotlib.pyplot as plt
