@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.gpu.device import cupy
 from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.spectral.rpf import rpf_similarity
@@ -19,13 +20,38 @@ FOREST_TREES = 200
 
 Profile = Callable[[NDArray[Any]], NDArray[Any]]
 
-# Each kernel as a function of r = distance / bandwidth, from the smoothest on.
+
+def _gaussian(squared: NDArray[Any]) -> NDArray[Any]:
+    squared *= -0.5
+    return np.exp(squared, out=squared)
+
+
+def _laplacian(squared: NDArray[Any]) -> NDArray[Any]:
+    r = np.sqrt(squared, out=squared)
+    return np.exp(np.negative(r, out=r), out=r)
+
+
+def _matern32(squared: NDArray[Any]) -> NDArray[Any]:
+    squared *= 3
+    r = np.sqrt(squared, out=squared)
+    decay = np.exp(-r)
+    r += 1
+    return np.multiply(r, decay, out=r)
+
+
+def _matern52(squared: NDArray[Any]) -> NDArray[Any]:
+    squared *= 5
+    r = np.sqrt(squared)
+    squared /= 3
+    squared += r
+    squared += 1
+    return np.multiply(squared, np.exp(np.negative(r, out=r), out=r), out=squared)
+
+
+# Each kernel as a function of (distance / bandwidth)^2, computed in place, from the smoothest on.
 _PROFILES: dict[str, Profile] = {
-    "gaussian": lambda r: np.exp(-0.5 * r * r),
-    "matern52": lambda r: (1 + 5**0.5 * r + 5 / 3 * r * r) * np.exp(-(5**0.5) * r),
-    "matern32": lambda r: (1 + 3**0.5 * r) * np.exp(-(3**0.5) * r),
-    "laplacian": lambda r: np.exp(-r),
-}
+    "gaussian": _gaussian, "matern52": _matern52, "matern32": _matern32, "laplacian": _laplacian
+}  # fmt: skip
 
 # -k'(r) / r, from which gradients are made. The gradient of the Laplacian kernel is undefined where rows are equal.
 _SLOPES: dict[str, Profile] = {
@@ -42,6 +68,8 @@ KERNELS = (*RADIAL, "rpf")
 
 class KernelAt(Protocol):
     """A kernel between any rows and fixed centres."""
+
+    on_device: ClassVar[bool]  # whether the rows may be on a GPU
 
     def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the kernel of shape (n_rows, n_centres), in the dtype of the rows."""
@@ -93,20 +121,19 @@ class KernelShape:
 
 @dataclass(frozen=True, eq=False)
 class _RadialAt:
+    on_device: ClassVar[bool] = True
     name: str
     bandwidth: float
     centres: NDArray[Any]
 
     def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
-        scale = X.dtype.type(1 / self.bandwidth)
-        r = squared_distances(X, self.centres.astype(X.dtype, copy=False))
-        np.sqrt(r, out=r)
-        r *= scale
-        return _PROFILES[self.name](r).astype(X.dtype, copy=False)
+        squared = squared_distances(X, beside(X, self.centres), 1 / self.bandwidth**2)
+        return _PROFILES[self.name](squared)
 
 
 @dataclass(frozen=True, eq=False)
 class _ForestAt:
+    on_device: ClassVar[bool] = False
     forest: RPForest
     bandwidth: float
 
@@ -115,13 +142,25 @@ class _ForestAt:
         return rpf_similarity(counts, self.forest.n_trees, self.bandwidth).astype(X.dtype, copy=False)
 
 
-def squared_distances(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
-    """Return ||a - b||^2 for all pairs, in the dtype of the rows; never below zero."""
-    squared: NDArray[Any] = A @ (-2 * B.T)
-    squared += np.einsum("ij,ij->i", A, A)[:, None]
-    squared += np.einsum("ij,ij->i", B, B)
-    np.maximum(squared, 0, out=squared)
-    return squared
+def beside(X: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the host where rows are: on the host or on a GPU; numbers in the dtype of the rows."""
+    if array.dtype.kind == "f":
+        array = array.astype(X.dtype, copy=False)
+    return array if isinstance(X, np.ndarray) else cupy().asarray(array)
+
+
+def squared_distances(A: NDArray[Any], B: NDArray[Any], scale: float = 1.0) -> NDArray[Any]:
+    """Return ||a - b||^2 times a scale for all pairs, in the dtype of the rows; never below zero.
+
+    One product of matrices, [a, |a|^2, 1] with scale * [-2 b, 1, |b|^2].
+    """
+    left = np.empty_like(A, shape=(len(A), A.shape[1] + 2))
+    left[:, :-2], left[:, -2], left[:, -1] = A, np.einsum("ij,ij->i", A, A), 1
+    right = np.empty_like(B, shape=(len(B), B.shape[1] + 2))
+    right[:, :-2], right[:, -2], right[:, -1] = -2 * B, 1, np.einsum("ij,ij->i", B, B)
+    right *= right.dtype.type(scale)
+    squared: NDArray[Any] = left @ right.T
+    return np.maximum(squared, 0, out=squared)
 
 
 def median_distance(points: NDArray[Any], most: int = 500) -> float:
@@ -172,8 +211,8 @@ class ColumnMetric:
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return rows in the units of the metric, in their own dtype."""
-        moved: NDArray[Any] = X - self.shift.astype(X.dtype)
-        moved *= self.factor.astype(X.dtype)
+        moved: NDArray[Any] = X - beside(X, self.shift)
+        moved *= beside(X, self.factor)
         return moved
 
     @classmethod
