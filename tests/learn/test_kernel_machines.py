@@ -24,8 +24,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dc2
 from dc2 import DC2, Compressor, KernelClassifier, KernelRegressor, SignatureNystroem
 from dc2.errors import InputError, InputTypeError, ParameterError
+from dc2.learn import kernel_fit
 from dc2.learn.kernel_functions import RADIAL, KernelShape, gradient_sizes
-from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums, predicted
+from dc2.learn.kernel_solver import (
+    ExactRidge,
+    ProjectedRidge,
+    conjugate_gradients,
+    kernel_matrix,
+    normal_sums,
+    predicted,
+    residual_sums,
+)
 from dc2.learn.targets import drawn_members, means_suffice
 
 RNG = np.random.default_rng(0)
@@ -109,6 +118,34 @@ def test_gradients_are_those_of_differences(name: str) -> None:
         difference = predicted(at, coefficients, NEW + moved) - predicted(at, coefficients, NEW - moved)
         along.append(np.sqrt(np.mean((difference / (2 * step)) ** 2)))
     np.testing.assert_allclose(gradient_sizes(shape, centres, coefficients, NEW), along, rtol=1e-5)
+
+
+def test_steps_along_a_preconditioner_reach_the_solution_of_the_sums() -> None:
+    shape, Y = KernelShape("matern32", 1.0), np.stack([TARGETS, TARGETS**2], axis=1)
+    at, K = shape.at(MANY[:60]), kernel_matrix(shape, MANY[:60])
+    exact = ProjectedRidge(normal_sums(at, 60, MANY, Y), K).coefficients(0.1)
+    solved = ProjectedRidge(normal_sums(at, 60, MANY[:600], Y[:600]), K).solver(0.1, times=10)
+    begin = np.zeros((60, 2))
+    found, rest, step = conjugate_gradients(
+        begin, residual_sums(at, begin, MANY, Y), solved,
+        lambda a: residual_sums(at, a, MANY, None) + 0.1 * K @ a, 0.0, 40,
+    )  # fmt: skip
+    np.testing.assert_allclose(predicted(at, found, NEW), predicted(at, exact, NEW), rtol=1e-6)
+    assert np.abs(step * solved(rest)).max() < 1e-6 * np.abs(found).max()
+
+
+def test_iterations_predict_as_the_sums_of_all_rows_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_fit, "FEWEST_SAMPLED", 1_500)
+    monkeypatch.setattr(kernel_fit, "SAMPLE_BYTES", 1)
+    X, y, weights = MANY.astype(np.float32), np.stack([TARGETS, -TARGETS], axis=1), RNG.integers(1, 3, len(MANY))
+    settings = QUICK | {"n_centres": 100, "n_parts": 1, "ridge": 0.01}
+    by_steps = KernelRegressor(**settings).fit(X, y, sample_weight=weights)
+    threaded = KernelRegressor(**settings | {"n_jobs": 2}).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(threaded.predict(NEW), by_steps.predict(NEW))
+    monkeypatch.setattr(kernel_fit, "WORTH_ITERATING", np.inf)
+    by_sums = KernelRegressor(**settings).fit(X, y, sample_weight=weights).predict(NEW)
+    wrong = by_sums[:, 0] - make_friedman1(200, random_state=1)[1]
+    assert np.linalg.norm(by_steps.predict(NEW)[:, 0] - by_sums[:, 0]) < 0.05 * np.linalg.norm(wrong)
 
 
 # -- the same, whatever the rows come in ----------------------------------------------------------------------------
