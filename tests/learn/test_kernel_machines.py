@@ -148,6 +148,27 @@ def test_iterations_predict_as_the_sums_of_all_rows_do(monkeypatch: pytest.Monke
     assert np.linalg.norm(by_steps.predict(NEW)[:, 0] - by_sums[:, 0]) < 0.05 * np.linalg.norm(wrong)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [-100, 100])
+def test_the_size_of_numbers_does_not_matter(dtype: Any, exponent: int) -> None:
+    X, y, size = MANY[:200].astype(dtype), TARGETS[:200], 2.0**exponent
+    model = KernelRegressor("matern52", metric="plain", random_state=0, n_jobs=1).fit(X, y)
+    scaled = clone(model).fit((X * size).astype(dtype), y * size**5, sample_weight=np.full(200, 1e-9))
+    assert scaled.ridge_ == pytest.approx(1e-9 * model.ridge_)
+    assert scaled.bandwidth_ == pytest.approx(model.bandwidth_ * size, rel=1e-5)
+    predictions = scaled.predict((NEW * size).astype(dtype)) / size**5
+    np.testing.assert_allclose(predictions, model.predict(NEW.astype(dtype)), rtol=1e-4)
+
+
+def test_held_out_rows_of_the_search_are_a_random_part_of_them() -> None:
+    """Rows in the order of their classes would leave a class out."""
+    y = np.repeat([0, 1], [6_000, 9_000])
+    X = np.c_[y + RNG.normal(size=len(y)), np.arange(len(y))]
+    searched = KernelClassifier("matern32", metric="scaled", n_centres=50, n_parts=1, random_state=0).fit(X, y)
+    errors = {trial.stage: trial.error for trial in searched.search_path_}
+    assert errors["search"] == pytest.approx(errors["centres"], abs=0.02)
+
+
 # -- the same, whatever the rows come in ----------------------------------------------------------------------------
 
 
@@ -274,6 +295,14 @@ def test_probabilities_are_calibrated_on_rows_that_were_not_learned() -> None:
     right = model.predict(X[3_000:]) == y[3_000:]
     assert abs(sure.mean() - right.mean()) < 0.03
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+def test_probabilities_of_a_rare_class_have_its_share() -> None:
+    X = RNG.normal(size=(1_000, 2))
+    y = (RNG.random(1_000) < 0.1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    model = KernelClassifier("gaussian", metric="plain", bandwidth=3.0, random_state=0, n_jobs=1).fit(X, y)
+    shares = model.predict_proba(RNG.normal(size=(2_000, 2)))[:, 1]
+    assert shares.mean() == pytest.approx(y.mean(), rel=0.3)
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.io.resolve import as_source
 from dc2.io.source import Block, Source
-from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, beside, gradient_sizes
+from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, beside, gradient_sizes, spread_of
 from dc2.learn.kernel_parts import EXACT_ROWS, PART_CENTRES, MachinesOfParts, PartMachine, by_leaf, fit_part, part_fold
 from dc2.learn.kernel_search import WORTH_A_STEP, Chosen, Fold, KernelSearch, Points, SearchSpace, Trial, best_ridge
 from dc2.learn.kernel_solver import (
@@ -233,13 +233,14 @@ def fit_machine(
     offset = np.average(raw, axis=0, weights=weights)
     scale = np.ones(targets.n_outputs)
     if not targets.n_classes:
-        spread = np.sqrt(np.average((raw - offset) ** 2, axis=0, weights=weights))
+        spread = spread_of(raw - offset, weights)
         scale = np.where(spread > 0, spread, 1.0)
     points = Points(sample.X, (raw - offset) / scale, weights, np.broadcast_to(offset / scale, raw.shape))
     whole = sample.n_rows <= size
     if whole:
         points = _distinct(points)
-    search = KernelSearch(scorer(targets.n_classes), tree_seed(seeds) % 2**31)
+    unit = 10.0 ** min(0, round(np.log10(weights.mean())))
+    search = KernelSearch(scorer(targets.n_classes), tree_seed(seeds) % 2**31, unit)
     order = np.random.default_rng(seeds).permutation(len(points))
     if whole and len(points) <= SEARCHED and (plan.n_centres is None or plan.n_centres >= len(points)):
         return _fitted_on_all(points, order, search, plan, offset, scale)
@@ -326,7 +327,7 @@ def importances_of(
     """Return the share of each column in the gradient, per standard deviation of the column."""
     if chosen.shape.name == "rpf":
         return np.full(centres.shape[1], np.nan)
-    sizes = gradient_sizes(chosen.shape, centres, coefficients, X) * X.std(axis=0, dtype=np.float64)
+    sizes = gradient_sizes(chosen.shape, centres, coefficients, X) * spread_of(X - X.mean(axis=0, dtype=np.float64))
     total = sizes.sum()
     shares: NDArray[np.float64] = sizes / total if total > 0 else np.zeros(len(sizes))
     return shares
@@ -418,27 +419,30 @@ class _Fit:
         sums = total(parts)  # in block order, whichever thread was first: they do not depend on n_jobs
         path = ProjectedRidge(sums, K)
 
+        def with_held_out(ridge: float) -> NDArray[np.float64]:
+            more = normal_sums(at, len(K), held.X, held.Y, held.weights)
+            return ProjectedRidge(sums + more, K).coefficients(ridge)
+
         def tried(ridge: float) -> _OnCentres:
-            found = self._on_these(at, centres, path.coefficients(ridge), ridge)
+            found = self._on_these(at, centres, path.coefficients(ridge), ridge, partial(with_held_out, ridge))
             if not self._iterates:
                 self._record_trial("centres", self.shape, ridge, len(K), 1, found.loss, found.error)
             return found
 
-        found: _OnCentres = best_ridge(tried, self.chosen.ridge, self.plan.space.ridge)
-        if self._iterates:
-            return self._iterated(found, at, K, path)
-
-        def with_held_out() -> NDArray[np.float64]:
-            more = normal_sums(at, len(K), held.X, held.Y, held.weights)
-            return ProjectedRidge(sums + more, K).coefficients(found.ridge)
-
-        return replace(found, with_held_out=with_held_out)
+        found: _OnCentres = best_ridge(tried, self.chosen.ridge, self.search.unit, self.plan.space.ridge)
+        return self._iterated(found, at, K, path) if self._iterates else found
 
     def _on_these(
-        self, at: KernelAt, centres: NDArray[Any], coefficients: NDArray[np.float64], ridge: float
+        self,
+        at: KernelAt,
+        centres: NDArray[Any],
+        coefficients: NDArray[np.float64],
+        ridge: float,
+        with_held_out: Callable[[], NDArray[np.float64]],
     ) -> _OnCentres:
         outputs = predicted(at, coefficients, self.held.X)
-        return _OnCentres(centres, coefficients, ridge, *self.search.score(outputs, self.held), outputs)
+        loss, error = self.search.score(outputs, self.held)
+        return _OnCentres(centres, coefficients, ridge, loss, error, outputs, with_held_out)
 
     def _iterated(self, found: _OnCentres, at: KernelAt, K: NDArray[np.float64], path: ProjectedRidge) -> _OnCentres:
         """Improve a machine of the sample until it is that of all rows; each step takes one pass."""
@@ -458,13 +462,13 @@ class _Fit:
             found.coefficients, summed(found.coefficients, against_targets=True), solved,
             partial(summed, against_targets=False), CONVERGED * weight * squared_error, MOST_PASSES - 1,
         )  # fmt: skip
-        found = self._on_these(at, found.centres, a + step * solved(rest), ridge)
-        self._record_trial("centres", self.shape, ridge, len(K), 1, found.loss, found.error)
 
         def with_held_out() -> NDArray[np.float64]:
             return np.asarray(a + step * solved(rest + residual_sums(at, a, held.X, held.Y, held.weights)))
 
-        return replace(found, with_held_out=with_held_out)
+        found = self._on_these(at, found.centres, a + step * solved(rest), ridge, with_held_out)
+        self._record_trial("centres", self.shape, ridge, len(K), 1, found.loss, found.error)
+        return found
 
     def _record_trial(
         self, stage: str, shape: KernelShape, ridge: float, n_centres: int, n_parts: int, loss: float, error: float
@@ -567,7 +571,7 @@ class _OnCentres:
     loss: float
     error: float
     outputs: NDArray[np.float64]
-    with_held_out: Callable[[], NDArray[np.float64]] | None = None
+    with_held_out: Callable[[], NDArray[np.float64]]
     """Returns the coefficients for all rows with the held-out ones."""
 
 
