@@ -54,8 +54,8 @@ PAIR_COST = 100
 """Time of the kernel between a row and a centre, in units of that product."""
 WORTH_ITERATING = 2
 """Rows that are more than so many times the sample are read several times, with the sample as preconditioner."""
-CONVERGED, MOST_PASSES = 1e-3, 12
-"""Iterations end when the squared error of the solution is so small a share of the loss."""
+CONVERGED, MOST_PASSES = 1e-2, 12
+"""Iterations end when the squared error of the solution is so small a share of the loss; one more step follows."""
 WORTH_DOUBLING = 0.98
 """Centres are doubled as long as the loss falls below this share of the loss before."""
 MODEL_BYTES = 128 * 2**20
