@@ -1,11 +1,14 @@
 """Parameters: checks whose messages give the name, the value and what is allowed; values that can be written."""
 
+import functools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
 import joblib
 import numpy as np
+import threadpoolctl
 
 from dc2.errors import ParameterError
 
@@ -19,6 +22,7 @@ __all__ = [
     "check_positive",
     "check_random_directions",
     "is_plain",
+    "one_blas_thread",
     "usable_threads",
 ]
 
@@ -39,29 +43,28 @@ def check_integer(name: str, value: Any, low: int | None = None, high: int | Non
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or (low is not None and value < low):
-        least = "" if low is None else f" of at least {low}"
-        problem = f"must be a whole number{least}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, "must be a whole number" + ("" if low is None else f" of at least {low}"))
     if high is not None and value > high:
-        problem = f"must be at most {high}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, f"must be at most {high}")
     return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return a finite number above zero, or raise."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-        problem = "must be a finite number above 0"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, "must be a finite number above 0")
     return float(value)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return one of the choices, or raise naming them."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        problem = f"must be one of {', '.join(map(repr, choices))}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, f"must be one of {', '.join(map(repr, choices))}")
     return value
+
+
+def _wrong(name: str, value: Any, problem: str) -> ParameterError:
+    return ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
 
 
 def check_random_directions(cut: Any, cuts: Sequence[str], sharpen: Any, n_candidates: Any = 1) -> None:
@@ -82,6 +85,22 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | np.generic)
+
+
+@functools.cache
+def _libraries() -> threadpoolctl.ThreadpoolController:
+    import scipy.linalg  # noqa: F401  loads the last of them, with sklearn's, which every estimator needs
+
+    return threadpoolctl.ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS and OpenMP to one thread: another number would round differently, or compete with threads of dc2.
+
+    The libraries are looked for once: that takes 10 ms, longer than most of what is done meanwhile.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1)
+    return limit
 
 
 def usable_threads(n_jobs: int | None) -> int:
