@@ -193,11 +193,7 @@ class Rows:
             return None
         unused = None if self._columns else self._unused
         return as_table(
-            self._data,
-            columns=self._columns or None,
-            drop=unused,
-            weight=self._weight,
-            texts=list(as_written),
+            self._data, columns=self._columns or None, drop=unused, weight=self._weight, texts=list(as_written)
         )
 
     def labels(self) -> Any:
@@ -212,10 +208,7 @@ class Rows:
         if self._unnamed:
             raise typer.BadParameter("The model prepares columns that it knows by name; .npy files have none.")
         table = as_table(
-            self._data,
-            columns=list(preparer.columns_in_use),
-            extra=self.ids,
-            texts=preparer.read_as_written,
+            self._data, columns=list(preparer.columns_in_use), extra=self.ids, texts=preparer.read_as_written
         )
         assert table is not None, "files with named columns are a table"
         return table

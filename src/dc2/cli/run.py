@@ -18,11 +18,19 @@ import typer
 from numpy.typing import NDArray
 
 from dc2.cli import summary
-from dc2.cli.commands import ClusterOptions, CompressOptions, UpdateOptions
 from dc2.cli.describe import choice_facts, cluster_weights, labelled_clusters, load_clusterer
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
-from dc2.cli.options import Metric, Scale, SimilarityName, scale_of_numbers, taken_as
+from dc2.cli.options import (
+    ClusterOptions,
+    CompressOptions,
+    Metric,
+    Scale,
+    SimilarityName,
+    UpdateOptions,
+    scale_of_numbers,
+    taken_as,
+)
 from dc2.cli.summary import ClusterSizes, stage_bars
 from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.dc2_clustering import DC2Clustering
@@ -127,13 +135,7 @@ def check_names(model: Path | None, source: Source) -> None:
 
 
 def write_and_count(
-    model: SignatureClusterer,
-    source: Source,
-    path: Path,
-    column: str,
-    *,
-    overwrite: bool,
-    top: int | None = None,
+    model: SignatureClusterer, source: Source, path: Path, column: str, *, overwrite: bool, top: int | None = None
 ) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
     if not is_here(source):
@@ -494,11 +496,7 @@ def table(compressor: Compressor, names: Sequence[str]) -> dict[str, Any]:
 
 
 def print_compressed(
-    compressor: Compressor,
-    source: Source,
-    seconds: Mapping[str, float],
-    files: Mapping[str, Path],
-    as_json: bool,
+    compressor: Compressor, source: Source, seconds: Mapping[str, float], files: Mapping[str, Path], as_json: bool
 ) -> None:
     """Say what was made."""
     made, kept = compressor.signatures_, variance_kept(compressor.signatures_)
