@@ -13,48 +13,17 @@ import typer
 MOST_SIGNATURES = 1_000_000
 
 
-class Scale(StrEnum):
-    """How columns are scaled."""
-
-    standard = "standard"
-    robust = "robust"
-    none = "none"
-
-    @property
-    def parameter(self) -> str | None:
-        """The estimator's parameter."""
-        return None if self is Scale.none else self.value
-
-
-class Metric(StrEnum):
-    """What makes rows alike."""
-
-    euclidean = "euclidean"
-    cosine = "cosine"
-    haversine = "haversine"
+Scale = StrEnum("Scale", ["standard", "robust", "none"])
+Metric = StrEnum("Metric", ["euclidean", "cosine", "haversine"])
+SimilarityName = StrEnum("SimilarityName", ["graph", "rpf"])
+EngineName = StrEnum("EngineName", ["threads", "dask", "spark", "ray"])
 
 
 def scale_of_numbers(given: Scale | None, metric: Metric) -> str | None:
-    """Return how numbers are scaled: standard, unless another way is asked for; degrees are not."""
+    """Return the estimator's scale: standard, unless another is asked for; degrees are not scaled."""
     if given is None:
-        return None if metric is Metric.haversine else Scale.standard.parameter
-    return given.parameter
-
-
-class SimilarityName(StrEnum):
-    """What makes signatures alike."""
-
-    graph = "graph"
-    rpf = "rpf"
-
-
-class EngineName(StrEnum):
-    """Who does the work."""
-
-    threads = "threads"
-    dask = "dask"
-    spark = "spark"
-    ray = "ray"
+        return None if metric is Metric.haversine else Scale.standard.value
+    return None if given is Scale.none else given.value
 
 
 def _option(names: str, metavar: str | None, text: str, heading: str | None = None, **more: Any) -> Any:
@@ -428,6 +397,10 @@ class ClusterOptions(LabelsOptions):
             "Prepare a table of numbers too: scale columns, leave out ids, add jitter to counts and ratings.",
         ),
     ] = False
+    label_from: Annotated[
+        str | None,
+        _column("--label-from", "NAME", "Column of known labels, empty or -1 where unknown; rows keep theirs."),
+    ] = None
     engine: Annotated[
         EngineName,
         _machine(
