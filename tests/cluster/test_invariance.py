@@ -34,7 +34,6 @@ def test_gaussian_similarities_find_clear_clusters_at_any_offset_and_scale(seed,
         RPFCluster(k, n_signatures=40, similarity=Gaussian(sigma=sigma), random_state=0),
         RPFCluster(k, n_signatures=40, similarity=Gaussian(), random_state=0),
         KASP(k, n_signatures=40, similarity=Gaussian(sigma=sigma), random_state=0),
-        KASP(k, n_signatures=40, random_state=0),
     ):
         assert adjusted_rand_score(truth, model.fit_predict(moved)) == 1, model
 

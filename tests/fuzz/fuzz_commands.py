@@ -232,7 +232,7 @@ def strikes(run: Run, counted: int | None = None) -> Iterator[list[int]]:
             if event != "call" or code.co_flags & inspect.CO_GENERATOR or not code.co_filename.startswith(PACKAGE):
                 return
             if frame.f_code.co_filename.endswith(
-                ("cli/app.py", "cli/error_messages.py", "cli/__init__.py", "cli/options.py")
+                ("cli/app.py", "cli/error_messages.py", "cli/__init__.py", "cli/options.py", "dc2/errors.py")
             ):
                 return  # what turns an error into a message
             calls[0] += 1
@@ -323,13 +323,18 @@ def sound(path: Path, run: Run) -> None:
 
 def kept_fit(run: Run) -> None:
     """Raise unless the command that a message gives writes the labels that are missing."""
-    found = re.search(r"Write the labels with: dc2 (predict .*)", run.err)
+    kept = re.search(r"The fit is kept: the model is '(.*?)'\.", run.err)
+    if kept is None:
+        works = run.command in ("cluster", "update") and run.fault == "file appears"
+        assert not works or "appeared while" not in run.err, "the fit is lost"
+        return
+    model = Path(kept[1])
+    dc2.load(model)
+    found = re.search(r"Go on with: .*dc2 (predict .*)", run.err)
     if found is None:
         return
     again = shlex.split(found[1])
-    model = Path(again[1])
-    asked = run.outputs.get("--model")
-    if asked is None or model.resolve() != asked.resolve():
+    if "temporary" in model.parts:
         assert model.stat().st_mode & 0o777 == 0o600, "the kept model is not private"
     labels = run.outputs["-o"]
     if run.fault == "file appears":
