@@ -183,7 +183,7 @@ def _saved_in_private(model: SignatureClusterer, labels: Path) -> Path | None:
             folder = Path(tempfile.mkdtemp(prefix="dc2-", dir=place))
         except OSError:
             continue
-        path = folder / f"{labels.name.partition('.')[0] or 'model'}.dc2"
+        path = folder / "model.dc2"
         try:
             model.save(path)
             path.chmod(0o600)
@@ -291,6 +291,7 @@ def write_outputs(
 ) -> ClusterSizes:
     """Write the model, the labels and the report, each even if another fails, and return the rows of each cluster."""
     problems: list[str] = []
+    kept = ""
 
     def attempt(write: Callable[[], Any]) -> bool:
         try:
@@ -312,7 +313,7 @@ def write_outputs(
                 warnings.simplefilter("ignore", PreparationNote)
                 sizes = write_and_count(clusterer, source, labels, wanted.label_column, overwrite=wanted.force)
         except Exception as error:
-            problems.append(rescue(sentence(error), clusterer, saved, labels, wanted))
+            kept = rescue(sentence(error), clusterer, saved, labels, wanted)
         except (KeyboardInterrupt, SystemExit) as stopped:
             code = INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else TERMINATED
             problem = "Stopped before the labels were complete."
@@ -320,8 +321,8 @@ def write_outputs(
         seconds["populate"] += time.perf_counter() - began
     if "report" in files:
         attempt(lambda: write_report(clusterer, files["report"], wanted.data, overwrite=wanted.force))
-    if problems:
-        raise CommandError(" ".join(problems))
+    if problems or kept:
+        raise CommandError(" ".join([*problems, *([kept] if kept else [])]))  # the command to go on with comes last
     return sizes
 
 
