@@ -187,7 +187,7 @@ TASKS: dict[str, tuple[Callable[[], tuple[Any, Any]], list[Any], int]] = {
     "satimage-2: 71 of class 2": (keel("satimage"), ["2"], 71),
     "shuttle": (partial(shipped, "river", "datasets/shuttle.csv.gz", header=0), ["1"], 770),
     "cover types 2 and 4: 4 is rare": (cover, [4], 100),
-    "hypothyroid (for annthyroid, thyroid)": (thyroid, ["hypothyroid"], 151),
+    "hypothyroid (for annthyroid, thyroid)": (thyroid, [0], 151),
     "breastw": (keel("wisconsin"), ["4"], 239),
     "ionosphere": (keel("ionosphere"), ["b"], 126),
     "letter: pairs of rows": (letter_pairs, [1], 100),
