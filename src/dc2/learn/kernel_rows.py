@@ -75,7 +75,7 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class KernelRows:
     """All rows, the training rows of the sample in random order, and its held-out rows in the order of rows."""
 
     source: Source
