@@ -24,8 +24,8 @@ from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, grad
 from dc2.learn.kernel_rows import (
     SEARCHED,
     KernelRows,
-    Known,
     Targets,
+    TargetsAt,
     add_points,
     add_residuals,
     add_rows,
@@ -176,7 +176,7 @@ def fit_machine(
         source = as_source(points.X, sample_weight=points.weights)
         engine, targets = engine_for(source, options), Targets(points.Y * scale + offset)
         numbers, n_rows, weight = held.astype(np.int64), len(points), float(points.weights.sum())
-    known = Known(source.feature_names, targets, offset, scale, numbers)
+    known = TargetsAt(source.feature_names, targets, offset, scale, numbers)
     rows = KernelRows(source, engine, known, n_rows, weight, points.take(pool), points.take(held))
     chosen = search.best([Fold(rows.pool.take(slice(SEARCHED)), rows.searched())])
     held_out, metric = rows.held.measured_by(chosen.metric), chosen.metric
