@@ -93,9 +93,10 @@ class Placed:
             sums.add(part.sums)
             far_sums.add(part.far_sums)
         return Placed(
-            sums, far_sums, sum(part.n_rows for part in parts), Drawn.join([part.far for part in parts], seed, most_far),
-            Drawn.join([part.edges for part in parts], seed, most_edges), np.sum([part.noise for part in parts], axis=0),
-            sum(part.beyond for part in parts),
+            sums, far_sums, sum(part.n_rows for part in parts),
+            Drawn.join([part.far for part in parts], seed, most_far),
+            Drawn.join([part.edges for part in parts], seed, most_edges),
+            np.sum([part.noise for part in parts], axis=0), sum(part.beyond for part in parts),
         )  # fmt: skip
 
     @property
