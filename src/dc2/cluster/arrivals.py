@@ -35,7 +35,7 @@ SPREADS = 3.0  # mean squared distances: a row that is not farther out than this
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class NewRows:
     """Rows with the smallest hashes: numbers, weights, nearest signatures; `weight` is that of all they stand for.
 
     `X` are far rows in the units of clustering, or the nearest few signatures of rows that make edges.
@@ -51,17 +51,17 @@ class Drawn:
         return len(self.rows)
 
     @staticmethod
-    def join(parts: Sequence[Drawn], seed: int, most: int) -> Drawn:
+    def join(parts: Sequence[NewRows], seed: int, most: int) -> NewRows:
         """Return the rows with the smallest hashes, no more than `most`."""
         rows, X, weights, ids = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "X", "weights", "ids")
         )
-        whole = Drawn(rows, X, weights, ids, sum(part.weight for part in parts))
+        whole = NewRows(rows, X, weights, ids, sum(part.weight for part in parts))
         return whole.at(smallest_hashes(seed, rows, most), whole.weight)
 
-    def at(self, places: Any, weight: float) -> Drawn:
+    def at(self, places: Any, weight: float) -> NewRows:
         """Return the rows at some places, which stand for so much weight."""
-        return Drawn(self.rows[places], self.X[places], self.weights[places], self.ids[places], weight)
+        return NewRows(self.rows[places], self.X[places], self.weights[places], self.ids[places], weight)
 
     @property
     def scaled_weights(self) -> NDArray[np.float64]:
@@ -80,8 +80,8 @@ class Placed:
     sums: Sums
     far_sums: Sums
     n_rows: int
-    far: Drawn
-    edges: Drawn
+    far: NewRows
+    edges: NewRows
     noise: NDArray[np.float64]
     beyond: float
 
@@ -94,8 +94,8 @@ class Placed:
             far_sums.add(part.far_sums)
         return Placed(
             sums, far_sums, sum(part.n_rows for part in parts),
-            Drawn.join([part.far for part in parts], seed, most_far),
-            Drawn.join([part.edges for part in parts], seed, most_edges),
+            NewRows.join([part.far for part in parts], seed, most_far),
+            NewRows.join([part.edges for part in parts], seed, most_edges),
             np.sum([part.noise for part in parts], axis=0), sum(part.beyond for part in parts),
         )  # fmt: skip
 
@@ -104,13 +104,13 @@ class Placed:
         """The weight of all rows."""
         return float(self.sums.weights.sum()) + self.far.weight
 
-    def with_far(self, rows: Drawn, coarse: NDArray[np.bool_]) -> Placed:
+    def with_far(self, rows: NewRows, coarse: NDArray[np.bool_]) -> Placed:
         """Return the same with the rows of coarse signatures among the far ones; `rows` stand for them."""
         sums, edges = self.sums.copy(), self.edges
         weight = float(sums.weights[coarse].sum())
         sums.totals[:, coarse], sums.counts[coarse] = 0.0, 0
         scaled = [replace(part, weights=part.scaled_weights) for part in (self.far, replace(rows, weight=weight))]
-        far = Drawn.join(scaled, 0, sum(map(len, scaled)))
+        far = NewRows.join(scaled, 0, sum(map(len, scaled)))
         return replace(self, sums=sums, far=far, edges=edges.at(~coarse[edges.ids], edges.weight - weight))
 
     def joined(self) -> Placed:
@@ -208,8 +208,8 @@ class Work:
                 )
             far_weight = float(weights[far].sum())
             return Placed(
-                nothing, nothing, len(X), Drawn(rows[far], whole.prepared(X[far]), weights[far], ids[far], far_weight),
-                Drawn(rows[edge], tuples, weights[edge], ids[edge], float(weights.sum() - far_weight)),
+                nothing, nothing, len(X), NewRows(rows[far], whole.prepared(X[far]), weights[far], ids[far], far_weight),
+                NewRows(rows[edge], tuples, weights[edge], ids[edge], float(weights.sum() - far_weight)),
                 noise, float(weights[out].sum()),
             )  # fmt: skip
 
@@ -219,7 +219,7 @@ class Work:
             parts = [*parts, part] if len(parts) < HELD_PARTS else [merge([*parts, part])]
         if not parts:
             none = np.empty(0, np.int64)
-            empty = Drawn(none, centres[:0], limits[:0], none.astype(np.int32), 0.0)
+            empty = NewRows(none, centres[:0], limits[:0], none.astype(np.int32), 0.0)
             none_placed = Sums.zeros(*centres.shape)
             return Placed(none_placed, none_placed, 0, empty, empty, 0.0 * limits, 0.0)
         placed = merge(parts)
@@ -230,7 +230,7 @@ class Work:
         # The far rows, which are in both sums, had raised the reach.
         return replace(placed, sums=replace(sums, reach=np.minimum(sums.reach, limits)), far_sums=far_sums)
 
-    def rows_of(self, coarse: NDArray[np.bool_], edges: Drawn) -> Drawn:
+    def rows_of(self, coarse: NDArray[np.bool_], edges: NewRows) -> NewRows:
         """Return the sampled rows of coarse signatures, by another pass, which routes no row."""
         known = edges.at(coarse[edges.ids], 0.0)
         known = known.at(np.argsort(known.rows), 0.0)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.cluster.arrivals import EDGE_ROWS_PER_SIGNATURE, Drawn, Placed, State, Work, equal_added, joined, thinned
+from dc2.cluster.arrivals import EDGE_ROWS_PER_SIGNATURE, NewRows, Placed, State, Work, equal_added, joined, thinned
 from dc2.cluster.changes import NO_CLUSTER, Changes, Way, changes_between
 from dc2.cluster.fit import ClusterPlan, Compress, StageClock, nodes_of
 from dc2.cluster.noise import Outliers
@@ -164,7 +164,7 @@ def _too_coarse(before: NDArray[np.float64], arrived: NDArray[np.float64]) -> ND
     return np.asarray(share > COARSE * np.maximum(before / before.sum(), 1.0 / len(before)))
 
 
-def _new_signatures(work: Work, far: Drawn, most: int) -> tuple[Router, Signatures]:
+def _new_signatures(work: Work, far: NewRows, most: int) -> tuple[Router, Signatures]:
     """Return the signatures of far rows, and their router; as many as rows of their weight deserve."""
     weight = work.record.signatures.weights.mean()
     wanted = int(np.clip(round(FINER * far.weight / max(weight, 1e-300)), 1, most))
@@ -174,7 +174,7 @@ def _new_signatures(work: Work, far: Drawn, most: int) -> tuple[Router, Signatur
     return compressor.router_, compressor.signatures_
 
 
-def _with_far(now: State, far: Drawn, work: Work) -> State:
+def _with_far(now: State, far: NewRows, work: Work) -> State:
     """Return the signatures with new ones for far rows; their edges follow when all signatures are known.
 
     A new signature no farther from an old one than the radius of its cluster counts as a part of that cluster before.
@@ -272,7 +272,7 @@ def _router_of(centres: NDArray[Any], work: Work) -> tuple[Router, NDArray[np.in
     return router, np.argsort(first)
 
 
-def _graph_of(work: Work, now: State, router: Any, far: Drawn) -> tuple[Any, Any]:
+def _graph_of(work: Work, now: State, router: Any, far: NewRows) -> tuple[Any, Any]:
     """Return the signatures as nodes, and their similarity."""
     signatures = now.signatures(router.centres.dtype)
     nodes = nodes_at(signatures.points, signatures.weights)
@@ -304,7 +304,7 @@ def _outliers_with(record: ClusterRecord, noise: NDArray[np.float64]) -> Outlier
     return outliers if outliers is None or outliers.noise_weights is None else replace(outliers, noise_weights=noise)
 
 
-def _conquered(work: Work, now: State, router: Router, far: Drawn) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered(work: Work, now: State, router: Router, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Return the record with the signatures conquered again, and the new cluster of each signature before."""
     nodes, similarity = _graph_of(work, now, router, far)
     conquest = _conquest(work, similarity, nodes)
@@ -319,7 +319,7 @@ def _conquered(work: Work, now: State, router: Router, far: Drawn) -> tuple[Clus
     return after, np.where(home >= 0, conquest.labels[home], np.int32(-1))
 
 
-def _conquered_rows(work: Work, now: State, far: Drawn) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered_rows(work: Work, now: State, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Do the same where signatures are rows: as a fit of all distinct rows would, compressing them if they are many."""
     record, recipe = work.record, work.plan.similarity
     dtype, n_rows = record.router.centres.dtype, int(np.count_nonzero(now.weights))
@@ -345,7 +345,7 @@ def _conquered_rows(work: Work, now: State, far: Drawn) -> tuple[ClusterRecord, 
     return after, np.where(now.home >= 0, of_rows[now.home], np.int32(-1))
 
 
-def _conquered_in_stages(work: Work, now: State, far: Drawn) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered_in_stages(work: Work, now: State, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Return the record with clusters of far rows added; signatures before keep their clusters, and rows theirs."""
     record, n = work.record, len(now)
     router: Any = record.router
