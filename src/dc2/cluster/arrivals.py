@@ -208,7 +208,8 @@ class Work:
                 )
             far_weight = float(weights[far].sum())
             return Placed(
-                nothing, nothing, len(X), NewRows(rows[far], whole.prepared(X[far]), weights[far], ids[far], far_weight),
+                nothing, nothing, len(X),
+                NewRows(rows[far], whole.prepared(X[far]), weights[far], ids[far], far_weight),
                 NewRows(rows[edge], tuples, weights[edge], ids[edge], float(weights.sum() - far_weight)),
                 noise, float(weights[out].sum()),
             )  # fmt: skip
