@@ -164,7 +164,7 @@ def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[n
     sample = compression.sample
     assert sample is not None
     if compression.ids is not None:
-        return np.asarray(compression.ids[sample.rows])
+        return on_host(compression.ids)[sample.rows]
     if isinstance(similarity, GraphSimilarity) and compression.near is None:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
         return nearest

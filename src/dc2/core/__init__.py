@@ -25,7 +25,15 @@ if TYPE_CHECKING:  # both implementations have these signatures
         pair_squares,
         rough_copy,
     )
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan, searchable
+    from dc2.core.reference import (
+        coleaf_counts,
+        grow_tree,
+        hash_contents,
+        hash_rows,
+        sample_rows,
+        scan,
+        searchable,
+    )
 
 __all__ = [
     "Graph",
@@ -34,6 +42,7 @@ __all__ = [
     "count_shared_rows",
     "find_long_links",
     "grow_tree",
+    "hash_contents",
     "hash_rows",
     "join_nodes",
     "leiden",
