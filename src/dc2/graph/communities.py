@@ -20,6 +20,7 @@ from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
 from dc2.graph.neighbor_graph import GraphSimilarity, SharedRowsGraph
 from dc2.graph.nodes import Nodes
 from dc2.graph.resolutions import (
+    FEWEST,
     GraphNodes,
     ResolutionSweep,
     Search,
@@ -89,6 +90,11 @@ def find_communities(
     else:
         sweep, path = sweep_resolutions(nodes), None
     evidence = Evidence(nodes, sweep, path)
+    if low <= n_nodes <= high and _are_few_values(nodes):
+        chosen = NumberEvidence(n_nodes, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0 - evidence.least)
+        verdict = Verdict(requested, chosen, None, evidence.least, np.nan)
+        labels = by_weight(np.arange(n_nodes, dtype=np.int32), nodes.node_weights)
+        return _result(nodes, sweep, evidence, labels, verdict, [])
     allowed = candidates(sweep, evidence, RequestedClusters(low, high))
     found = allowed if (low, high) == (1, n_nodes) else candidates(sweep, evidence, RequestedClusters())
     if allowed and (low > 1 or allowed[0].score > 0):
@@ -100,6 +106,15 @@ def find_communities(
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
     verdict = Verdict(requested, chosen, next(others, None), evidence.least, resolution)
     return _result(nodes, sweep, evidence, labels, verdict, found)
+
+
+def _are_few_values(nodes: GraphNodes) -> bool:
+    """Return whether there are fewer distinct rows than nodes of a cluster, each repeated as often: each is a cluster.
+
+    A single row, or one that hardly comes back, shows nothing.
+    """
+    weights = nodes.node_weights
+    return nodes.graph.rows_are_nodes and 1 < len(weights) < FEWEST and bool((weights >= FEWEST).all())
 
 
 def with_clusters(nodes: GraphNodes, result: CommunityResult, labels: NDArray[np.int32]) -> CommunityResult:
@@ -259,7 +274,7 @@ def bootstrap_communities(result: CommunityResult, nodes: GraphNodes, times: int
     times : int
         Number of resamples.
     """
-    if result.n_clusters == 1:
+    if result.n_clusters in (1, len(result.labels)):
         return [result.labels]
     # The first resamples already took part in choosing the number of clusters.
     first = resamples(nodes.graph.n_nodes) + 1

@@ -104,6 +104,8 @@ CHANCE, FALL = 0.75, 0.4
 # The least evidence for more than one cluster. Curves of thousands of nodes reach nearly that. In few nodes chance
 # makes gaps that bootstraps repeat, and clouds reach more, by about two over the root of their number.
 LEAST_EVIDENCE, LEAST_OF_FEW = 0.4, 2.0
+# Groups without any edges between them, found again in every bootstrap, have evidence 1: enough for any number of rows.
+MOST_NEEDED = 0.98
 # So many of the finest partitions show how well bootstraps agree where nothing is left but arbitrary cuts, if at least
 # this share of the edges that chance would give crosses them.
 FINEST, ARBITRARY = 3, MOST_CROSSING / 2
@@ -232,7 +234,7 @@ class Evidence:
         self.depths = (known["depth"] if known else nothing).copy()
         self.crossings = (known["crossing"] if known else nothing).copy()
         n_nodes = nodes.graph.n_nodes
-        self.least = LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes)
+        self.least = min(LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes), MOST_NEEDED)
 
     @cached_property
     def _density_gaps(self) -> DensityGaps:
