@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from common import MEASURED, DidNotFinish, Report, in_new_process, megabytes, with_memory
 from public_data import load_covertype
+from sklearn.metrics import adjusted_rand_score
 
 from dc2 import RPFCluster
 from dc2.datasets import make_bananas, make_rings
-from dc2.metrics import adjusted_rand_from_table, contingency_table
 
 TIME_LIMIT = 40.0  # start of the process and making of the rows included
 FREE_SHARE = 0.8  # of the memory that is free
@@ -96,7 +96,7 @@ def measured(method: str, name: str, n: int) -> tuple[float, int, float]:
         return time.perf_counter() - start, labels
 
     (seconds, labels), memory = with_memory(timed)
-    return seconds, memory.beyond, adjusted_rand_from_table(contingency_table(y, labels))
+    return seconds, memory.beyond, adjusted_rand_score(y, labels)
 
 
 def compare(name: str, sizes: list[int]) -> dict[str, dict[int, tuple[float, int, float] | str]]:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from quality_methods import Labels
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from dc2.metrics import accuracy_from_table, adjusted_rand_from_table, contingency_table, nmi_from_table
+from dc2 import clustering_accuracy
 
 
 def scores(y: NDArray[Any], candidates: list[Labels]) -> dict[str, float | int]:
@@ -17,11 +18,10 @@ def scores(y: NDArray[Any], candidates: list[Labels]) -> dict[str, float | int]:
     labels = max(candidates, key=lambda found: _ari(y[kept], found[kept]))
     found, true = labels[kept], y[kept]
     clustered = found >= 0
-    table = contingency_table(true, found)
     result: dict[str, float | int] = {
-        "ari": adjusted_rand_from_table(table),
-        "nmi": nmi_from_table(table),
-        "accuracy": accuracy_from_table(table),
+        "ari": _ari(true, found),
+        "nmi": float(normalized_mutual_info_score(true, found)),
+        "accuracy": clustering_accuracy(true, found),
         "clustered": float(clustered.mean()),
         "ari_clustered": _ari(true[clustered], found[clustered]),
         "k_found": len(np.unique(labels[labels >= 0])),
@@ -30,7 +30,7 @@ def scores(y: NDArray[Any], candidates: list[Labels]) -> dict[str, float | int]:
 
 
 def _ari(true: NDArray[Any], found: Labels) -> float:
-    return adjusted_rand_from_table(contingency_table(true, found)) if len(true) else 0.0
+    return float(adjusted_rand_score(true, found)) if len(true) else 0.0
 
 
 def n_classes(y: NDArray[Any]) -> int:

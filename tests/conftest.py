@@ -2,6 +2,8 @@
 
 import logging
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,18 @@ _THREADS = str(max(1, (os.cpu_count() or 1) // _WORKERS))
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, _THREADS)
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# An editable install leads to the checkout that it was made from; tests in another one, and the processes that they
+# start, use theirs: a file of the same name hides the module that the environment loads at start.
+_SOURCES = str(Path(__file__).parents[1] / "src")
+for _finder in [one for one in sys.meta_path if type(one).__name__ == "ScikitBuildInplaceFinder"]:
+    _found = _finder.find_spec("dc2", None)
+    if _found is not None and not str(_found.origin).startswith(_SOURCES + os.sep):
+        _hiding = tempfile.mkdtemp(prefix="dc2-tests-")
+        Path(_hiding, f"{type(_finder).__module__}.py").touch()
+        sys.meta_path.remove(_finder)
+        sys.path.insert(0, _SOURCES)
+        os.environ["PYTHONPATH"] = os.pathsep.join([_hiding, _SOURCES, os.environ.get("PYTHONPATH", "")])
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402

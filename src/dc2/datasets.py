@@ -89,7 +89,7 @@ def make_bananas(n: int, seed: int = 0, *, noise: float = 0.1) -> tuple[Rows, La
     seed : int, default=0
         Seed.
     noise : float, default=0.1
-        Standard deviation of the noise; the arcs come as near as 0.5 to each other.
+        Standard deviation; the arcs come as near as 0.5 to each other.
 
     Returns
     -------

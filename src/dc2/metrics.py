@@ -1,8 +1,4 @@
-"""How well a clustering agrees with known classes, all from one small table of counts.
-
-Rows are read once, to count how often each class meets each cluster; every score is then computed from
-the table.
-"""
+"""How well a clustering agrees with known classes, from one small table of counts."""
 
 from typing import TypeAlias
 
@@ -12,14 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from dc2.errors import InputError
 
-__all__ = [
-    "accuracy_from_table",
-    "adjusted_rand_from_table",
-    "clustering_accuracy",
-    "contingency_table",
-    "majority_floor",
-    "nmi_from_table",
-]
+__all__ = ["accuracy_from_table", "clustering_accuracy", "contingency_table", "majority_floor"]
 
 _FloatArray: TypeAlias = npt.NDArray[np.float64]
 _Codes: TypeAlias = npt.NDArray[np.intp]
@@ -45,11 +34,6 @@ def clustering_accuracy(
     -------
     float
         Between 0 and 1. Compare it with `majority_floor`, which one single cluster reaches.
-
-    Notes
-    -----
-    The match is found by Hungarian assignment, so it costs no more with twenty classes than with two. Rows cost
-    one count each.
 
     Examples
     --------
@@ -118,59 +102,9 @@ def accuracy_from_table(table: npt.ArrayLike) -> float:
     >>> accuracy_from_table([[5, 1, 0], [0, 3, 1]])
     0.8
     """
-    counts = _checked_table(table)
+    counts = np.asarray(table, dtype=np.float64)
     classes, clusters = linear_sum_assignment(counts, maximize=True)
     return float(counts[classes, clusters].sum() / counts.sum())
-
-
-def adjusted_rand_from_table(table: npt.ArrayLike) -> float:
-    """Return the adjusted Rand index from a table of classes by clusters.
-
-    It is the share of pairs of rows on which both agree, scaled so that chance has 0 and agreement 1. Weights
-    in the table equal repeated rows.
-
-    Examples
-    --------
-    >>> adjusted_rand_from_table([[3, 0], [0, 4]])
-    1.0
-    """
-    counts = _checked_table(table)
-    together_in_both = _pairs(counts)
-    together_in_classes, together_in_clusters = _pairs(counts.sum(axis=1)), _pairs(counts.sum(axis=0))
-    expected = together_in_classes * (together_in_clusters / max(_pairs(counts.sum()), 1.0))
-    largest = (together_in_classes + together_in_clusters) / 2
-    if largest == expected:  # both put all rows together, or both keep all apart
-        return 1.0
-    return float((together_in_both - expected) / (largest - expected))
-
-
-def nmi_from_table(table: npt.ArrayLike) -> float:
-    """Return the normalized mutual information from a table of classes by clusters.
-
-    The mutual information is divided by the mean of the two entropies; chance has about 0 and agreement 1.
-
-    Examples
-    --------
-    >>> nmi_from_table([[3, 0], [0, 4]])
-    1.0
-    """
-    counts = _checked_table(table)
-    joint = counts / counts.sum()
-    entropies = _entropy(joint.sum(axis=1)) + _entropy(joint.sum(axis=0))
-    if entropies == 0:  # one class and one cluster: no information in either
-        return 1.0
-    information = entropies - _entropy(joint)
-    return float(np.clip(2 * information / entropies, 0.0, 1.0))
-
-
-def _pairs(counts: npt.ArrayLike) -> float:
-    counts = np.asarray(counts)
-    return float((counts * (counts - 1)).sum() / 2)
-
-
-def _entropy(shares: _FloatArray) -> float:
-    positive = shares[shares > 0]
-    return float(-(positive * np.log(positive)).sum())
 
 
 def _encode(labels: npt.ArrayLike, name: str) -> tuple[_Codes, int]:
@@ -202,13 +136,3 @@ def _checked_weights(sample_weight: npt.ArrayLike, n_rows: int) -> _FloatArray:
             "none negative, and not all zero."
         )
     return weights
-
-
-def _checked_table(table: npt.ArrayLike) -> _FloatArray:
-    counts = np.asarray(table, dtype=np.float64)
-    if counts.ndim != 2 or not (counts >= 0).all() or not 0 < counts.sum() < np.inf:
-        raise InputError(
-            f"A table of shape {counts.shape} with sum {counts.sum():.3g} is no table of counts: it must have a "
-            "row per class and a column per cluster, nothing negative, and something in it."
-        )
-    return counts

@@ -39,29 +39,28 @@ def check_integer(name: str, value: Any, low: int | None = None, high: int | Non
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or (low is not None and value < low):
-        least = "" if low is None else f" of at least {low}"
-        problem = f"must be a whole number{least}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, "must be a whole number" + ("" if low is None else f" of at least {low}"))
     if high is not None and value > high:
-        problem = f"must be at most {high}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, f"must be at most {high}")
     return int(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return a finite number above zero, or raise."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-        problem = "must be a finite number above 0"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, "must be a finite number above 0")
     return float(value)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """Return one of the choices, or raise naming them."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        problem = f"must be one of {', '.join(map(repr, choices))}"
-        raise ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
+        raise _wrong(name, value, f"must be one of {', '.join(map(repr, choices))}")
     return value
+
+
+def _wrong(name: str, value: Any, problem: str) -> ParameterError:
+    return ParameterError(f"{name} {problem}; got {value!r}.", parameter=name, value=value, problem=f"{problem}.")
 
 
 def check_random_directions(cut: Any, cuts: Sequence[str], sharpen: Any, n_candidates: Any = 1) -> None:
