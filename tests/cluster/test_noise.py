@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dc2
@@ -32,6 +32,7 @@ def in_one(answers):
     return answers if isinstance(answers, np.ndarray) else np.concatenate(list(answers))
 
 
+@settings(max_examples=30)
 @given(
     share=st.decimals(0, "0.9", places=3).map(float),
     weights=st.lists(st.integers(0, 3), min_size=40, max_size=40).filter(any),

@@ -185,6 +185,35 @@ def test_ray_gives_the_labels_of_memory(parquet: str, tmp_path: Path) -> None:
         clusterer().fit(rows)
 
 
+def dying(folder: Path) -> Callable[[pa.Table], pa.Table]:
+    """Rows that kill their worker at the first of every two times that it is given a block: in every pass."""
+
+    def run(rows: pa.Table) -> pa.Table:
+        calls = folder / str(rows["key"][0])
+        calls.mkdir(exist_ok=True)
+        (calls / str(time.time_ns())).touch()
+        if len(os.listdir(calls)) % 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rows
+
+    return run
+
+
+def test_ray_workers_that_die_in_every_pass_change_nothing(parquet: str, tmp_path: Path) -> None:
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        (tmp_path / "calls").mkdir()
+        rows = ray.data.read_parquet(parquet)
+        deadly = rows.map_batches(dying(tmp_path / "calls"), batch_format="pyarrow", batch_size=None)
+        model = clusterer().fit(as_source(deadly, columns=FEATURES))
+        assert len(list((tmp_path / "calls").glob("*/*"))) >= 6
+        assert labels_of(model.predict(rows)) == expected()
+    finally:
+        ray.shutdown()
+
+
 @pytest.mark.parametrize("engine", [["--engine", "spark", "--master", "local[2]"], ["--engine", "ray"]], ids=str)
 def test_command_lets_workers_read_and_write(parquet: str, tmp_path: Path, engine: list[str], capsys: Any) -> None:
     from dc2.cli import main

@@ -101,7 +101,7 @@ def test_weights_of_any_size_give_whole_edges_that_add_up_exactly(scale):
 # --- a number given ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 1000))
 def test_every_number_up_to_that_of_nodes_is_given_exactly(n_nodes, width, seed):
     X = np.random.default_rng(seed).normal(size=(n_nodes, width))

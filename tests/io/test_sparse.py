@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -76,6 +76,7 @@ def test_sparse_rows_have_the_labels_of_dense_rows_to_the_bit(model: Any) -> Non
     assert np.array_equal(sparse.predict_proba(X), dense.predict_proba(X.toarray()))
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from([np.float32, np.float64, np.int16, np.int64]), st.integers(1, 5000))
 def test_compressors_do_not_tell_sparse_from_dense(seed: int, dtype: Any, block_bytes: int) -> None:
     draw = np.random.default_rng(seed)

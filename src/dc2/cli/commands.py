@@ -72,6 +72,14 @@ class ClusterOptions:
             help="Prepare a table of numbers too: scale columns, leave out ids, add jitter to counts and ratings.",
         ),
     ] = False
+    label_from: Annotated[
+        str | None,
+        typer.Option(
+            "--label-from",
+            metavar="NAME",
+            help="Column of known labels, empty or -1 where unknown; rows keep theirs, and clusters have these names.",
+        ),
+    ] = None
     label_column: options.LabelColumn = "label"
     scale: options.ScaleOption = None
     metric: options.MetricOption = options.Metric.euclidean

@@ -20,7 +20,7 @@ from dc2.cli.summary import format_size
 from dc2.cluster.base import SignatureClusterer
 from dc2.io.csv_files import CsvOptions
 from dc2.io.paths import find_files
-from dc2.io.resolve import UNORDERED, TableSource, as_source, as_table
+from dc2.io.resolve import UNORDERED, TableSource, as_source, as_table, column_values
 from dc2.io.source import Source
 
 MOST_BYTES = 64 * 2**30
@@ -92,14 +92,15 @@ class ColumnChoice:
     ----------
     columns, drop, ids : sequence of str
         Features, columns to leave out, columns to be written beside the labels.
-    weight : str or None
-        Column of weights.
+    weight, labels : str or None
+        Column of weights, and of known labels.
     """
 
     columns: Sequence[str] = ()
     drop: Sequence[str] = ()
     ids: Sequence[str] = ()
     weight: str | None = None
+    labels: str | None = None
 
     @classmethod
     def of(cls, wanted: Any) -> ColumnChoice:
@@ -118,7 +119,10 @@ class ColumnChoice:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise typer.BadParameter(f"{option} names the column {twice!r} twice.")
-        return cls(columns, drop, ids, getattr(wanted, "weight", None))
+        labels = getattr(wanted, "label_from", None)
+        if labels is not None and labels in columns:
+            raise typer.BadParameter(f"--label-from {labels!r}: also in --columns. A column of labels is no feature.")
+        return cls(columns, drop, ids, getattr(wanted, "weight", None), labels)
 
 
 def csv_options(wanted: Any) -> CsvOptions | None:
@@ -168,7 +172,11 @@ class Rows:
         self._weight = choice.weight
         self._open_elsewhere = engine is EngineName.dask
         self._open = _opener(engine)
-        self.ids = list(choice.ids)
+        self.ids, self._labels = list(choice.ids), choice.labels
+        self._unused = [*self._drop, *self.ids, *({self._labels} - {None, *self._drop, *self.ids})] or None
+        if self._labels is not None and (self._unnamed or engine in UNORDERED):
+            why = "rows of Spark and Ray have no order" if engine in UNORDERED else ".npy files have no named columns"
+            raise typer.BadParameter(f"--label-from {self._labels!r}: {why}. Use --engine threads and named columns.")
         self.paths = [file.path for file in files]
         if engine in UNORDERED:
             self._data = frame_of(engine, self.paths, address)
@@ -177,14 +185,13 @@ class Rows:
         """Return the features and weights; ids are not read."""
         if self._columns:
             return self._open(self._data, columns=self._columns, sample_weight=self._weight)
-        unused = [*self._drop, *self.ids] or None
-        return self._open(self._data, drop=unused, sample_weight=self._weight)
+        return self._open(self._data, drop=self._unused, sample_weight=self._weight)
 
     def table_to_fit(self, as_written: Iterable[str] = ()) -> TableSource | None:
         """Return the features and weights as they are, whatever their types; None where columns have no names."""
         if self._unnamed or self._open_elsewhere:
             return None
-        unused = None if self._columns else [*self._drop, *self.ids] or None
+        unused = None if self._columns else self._unused
         return as_table(
             self._data,
             columns=self._columns or None,
@@ -192,6 +199,10 @@ class Rows:
             weight=self._weight,
             texts=list(as_written),
         )
+
+    def labels(self) -> Any:
+        """Return the known label of each row, if a column holds them."""
+        return None if self._labels is None else column_values(self._data, self._labels)
 
     def for_model(self, model: SignatureClusterer) -> Source:
         """Return the columns a model was fitted on, and the ids; as they are where it prepares them."""

@@ -220,7 +220,7 @@ def run_cluster(wanted: ClusterOptions) -> None:
         check_names(files.get("model"), source)
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         with workers(wanted.engine, wanted.scheduler, wanted.jobs), stage_bars() as progress:
-            clusterer = fitted(wanted, source, progress)
+            clusterer = fitted(wanted, source, progress, rows.labels())
             hint = hint_for(clusterer, source)
             seconds = dict(clusterer.stage_seconds_)
             source = rows.for_model(clusterer) if rows.ids or isinstance(source, TableSource) else source
@@ -231,7 +231,7 @@ def run_cluster(wanted: ClusterOptions) -> None:
     print_clusters(clusterer, sizes, seconds, files, hint, wanted.json)
 
 
-def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clustering:
+def fitted(wanted: ClusterOptions, source: Source, progress: Progress, labels: Any) -> DC2Clustering:
     """Return the clusterer that the options ask for, fitted.
 
     Numbers are scaled unless the user says otherwise; a table that dc2 prepares is scaled by that.
@@ -249,15 +249,15 @@ def fitted(wanted: ClusterOptions, source: Source, progress: Progress) -> DC2Clu
         warnings.simplefilter("ignore", ClustersDoNotShowWarning)  # the verdict says it
         warnings.simplefilter("ignore", PreparationNote)  # the summary says it
         try:
-            clusterer.fit(source)
+            clusterer.fit(source, labels)
         except MissingValuesError:
             if source is table:
                 raise
-            clusterer.set_params(prepare="auto").fit(table)  # a table with missing values is prepared
+            clusterer.set_params(prepare="auto").fit(table, labels)  # a table with missing values is prepared
         except ParameterError as error:
             if error.parameter != "scale" or wanted.scale is not None:
                 raise
-            clusterer.set_params(scale=None).fit(source)
+            clusterer.set_params(scale=None).fit(source, labels)
     return clusterer
 
 
@@ -358,6 +358,7 @@ def print_clusters(
     statistics = ClusterStatistics.of(clusterer)
     kept = percent(statistics.variance_kept)
     made, n_rows, n_columns = len(clusterer.signatures_), clusterer.n_rows_in_, clusterer.n_features_in_
+    classes = clusterer.classes_.tolist() if hasattr(clusterer, "classes_") else []
     decisions = clusterer.preparer_.decisions_ if hasattr(clusterer, "preparer_") else {}
     described = {record["cluster"]: [record["sets_apart"]] for record in statistics.summary}
     for k, rule in statistics.rules.items():
@@ -375,6 +376,7 @@ def print_clusters(
         "rules": [{"cluster": k, **asdict(rule)} for k, rule in statistics.rules.items()],
         "bandwidth": getattr(clusterer, "bandwidth_", None),
         **({"prepared": decisions} if decisions else {}),
+        **({"classes": classes} if classes else {}),
         **({"hint": hint} if hint else {}),
     }
     summary.print_summary(
@@ -382,6 +384,7 @@ def print_clusters(
         {
             **{f"column {name}": decision for name, decision in decisions.items()},
             **choice_facts(clusterer, statistics),
+            "known": ", ".join(f"cluster {k} is {name!r}" for k, name in enumerate(classes) if name is not None),
             "hint": hint,
             "distortion": f"{clusterer.distortion_:.4g}: {made:,} signatures keep {kept} of the variance",
             "labels": "" if "labels" in files else "not written: --output FILE writes them",

@@ -135,9 +135,7 @@ class Changes:
 
 
 def changes_between(
-    ways: list[Way],
-    shifts: dict[int, float] | None = None,
-    drift: dict[str, float] | None = None,
+    ways: list[Way], shifts: dict[int, float] | None = None, drift: dict[str, float] | None = None
 ) -> Changes:
     """Return what changed.
 

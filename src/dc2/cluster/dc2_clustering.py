@@ -31,8 +31,8 @@ from dc2.graph.neighbor_graph import NeighborGraph
 from dc2.graph.nodes import SimilarityRecipe
 from dc2.graph.precomputed import KINDS
 from dc2.graph.size_limits import SizeLimits
-from dc2.io.frame_columns import without_label_column
 from dc2.io.model_file import saved_model
+from dc2.io.resolve import without_label_column
 from dc2.parameters import check_choice, check_integer
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral.conquer import SpectralConqueror, check_enough_signatures, check_has_rows
@@ -268,7 +268,7 @@ class DC2Clustering(SignatureClusterer):
             The rows; with ``metric="precomputed"`` a graph.
         y : array-like of shape (n_rows,), str or None, default=None
             Known labels: numbers or texts; -1, None or NaN for rows whose label is unknown; or the name of the column
-            of a data frame that holds them. The rows with a label are in one cluster, which ``classes_`` names;
+            of a frame or of files that holds them. The rows with a label are in one cluster, which ``classes_`` names;
             clusters without labels are found as well. If every row has a label, nothing is left to find, and `y` is
             ignored, as by other clusterers.
         sample_weight : array-like of shape (n_rows,), str or None
@@ -276,7 +276,7 @@ class DC2Clustering(SignatureClusterer):
         must_link, cannot_link : array-like of shape (n_pairs, 2), default=None
             Pairs of row numbers, from 0: two rows that are, or are not, in one cluster.
         """
-        X, y = without_label_column(X, y)
+        X, y, sample_weight = without_label_column(X, y, sample_weight)
         known, plan = RowsKnown(RowLabels.of(y), RowLinks.of(must_link, cannot_link)), self._plan()
         anything = known.labels is not None or known.links is not None
         if anything and not isinstance(plan.similarity, NeighborGraph):
@@ -432,10 +432,7 @@ class DC2Clustering(SignatureClusterer):
         return outliers.threshold
 
     def recluster(
-        self,
-        n_clusters: int | Literal["auto"] | tuple[int, int] | range | None = None,
-        *,
-        layer: int | None = None,
+        self, n_clusters: int | Literal["auto"] | tuple[int, int] | range | None = None, *, layer: int | None = None
     ) -> Self:
         """Choose other clusters, without the rows; takes a fraction of the time of a fit, and works on a loaded model.
 
@@ -459,12 +456,7 @@ class DC2Clustering(SignatureClusterer):
         return self._keep(with_layer(self._fitted(), self._checked_layer(layer)))
 
     def update(
-        self,
-        X: Any,
-        sample_weight: ArrayLike | str | None = None,
-        *,
-        forget: float = 0.0,
-        move: bool = True,
+        self, X: Any, sample_weight: ArrayLike | str | None = None, *, forget: float = 0.0, move: bool = True
     ) -> Changes:
         """Add new rows; clusters that survive keep their numbers. Neither old rows nor their labels are needed.
 

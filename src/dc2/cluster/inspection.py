@@ -390,10 +390,7 @@ class InspectionMixin(FittedAttributes):
         if record.is_graph:
             raise needs_coordinates()
         members = record.signatures.points if record.members is None else record.members
-        return self._once(
-            "representatives",
-            lambda: representatives(self._statistics(), members, record.in_units),
-        )
+        return self._once("representatives", lambda: representatives(self._statistics(), members, record.in_units))
 
     def explain(self, X: Any = None, n_rows: int = 10_000) -> Any:
         """Return a short rule for each cluster: up to three conditions on columns, from a small decision tree.

@@ -522,11 +522,7 @@ def _pooled(
 
 
 def _joined(
-    points: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    at: NDArray[np.intp],
-    n: int,
+    points: NDArray[np.float64], weights: NDArray[np.float64], spread: NDArray[np.float64], at: NDArray[np.intp], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return points, weights and spread of groups of signatures."""
     total: NDArray[np.float64] = np.bincount(at, weights, n).astype(np.float64)

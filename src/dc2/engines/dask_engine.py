@@ -280,13 +280,7 @@ class Pass:
     """
 
     def __init__(
-        self,
-        job: Job,
-        chunks: Chunks,
-        batches: Sequence[Batch],
-        stage: str,
-        client: Any | None,
-        result_bytes: int = 0,
+        self, job: Job, chunks: Chunks, batches: Sequence[Batch], stage: str, client: Any | None, result_bytes: int = 0
     ) -> None:
         self.chunks, self.stage = chunks, stage
         self.gathered_at_once = fit_together(result_bytes, GATHERED_AT_ONCE)
@@ -324,11 +318,7 @@ class Pass:
             joined = []
             for first in range(0, len(self.wanted), at_once):
                 group = self.wanted[first : first + at_once]
-                call = join(
-                    self._job,
-                    [part for part, _ in group],
-                    dask_key_name=(f"{self._name}-merge", number),
-                )
+                call = join(self._job, [part for part, _ in group], dask_key_name=(f"{self._name}-merge", number))
                 joined.append((call, sum(rows for _, rows in group)))
                 number += 1
             self.wanted = joined

@@ -90,11 +90,7 @@ def engine_for(source: Source, options: RunOptions) -> Engine:
 
 
 def mapped_rows(
-    source: Source,
-    answer: Callable[[Block], Any],
-    like: Callable[[], Any],
-    options: RunOptions,
-    width: int = 0,
+    source: Source, answer: Callable[[Block], Any], like: Callable[[], Any], options: RunOptions, width: int = 0
 ) -> Any:
     """Return the answer for every row of a source.
 

@@ -49,10 +49,7 @@ class ThreadEngine:
     shares_memory: ClassVar[bool] = True
 
     def __init__(
-        self,
-        n_jobs: int | None = None,
-        block_bytes: int = DEFAULT_BLOCK_BYTES,
-        progress: Progress | None = None,
+        self, n_jobs: int | None = None, block_bytes: int = DEFAULT_BLOCK_BYTES, progress: Progress | None = None
     ) -> None:
         check_integer("block_bytes", block_bytes, low=1)
         self.n_jobs: int = usable_threads(n_jobs)

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError, InputTypeError, ParameterError
+from dc2.errors import InputError, InputTypeError
 from dc2.io.source import in_rows, row_hashes
 
 FirstRows = Callable[[Sequence[str]], nw.DataFrame[Any] | None]
@@ -424,20 +424,6 @@ def _fill(values: NDArray[Any], column: Any) -> None:
     for chunk in column.chunks:
         values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         start += len(chunk)
-
-
-def without_label_column(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return a data frame without the column that `y` names, and that column; anything else as it is, or raise."""
-    if not isinstance(y, str):
-        return X, y
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        raise ParameterError(f"y={y!r} names a column of a data frame, but X is a {type(X).__name__}. Give the labels.")
-    if y not in frame.columns:
-        raise ParameterError(
-            f"y={y!r}: there is no such column. The columns are {', '.join(map(repr, frame.columns))}."
-        )
-    return frame.drop(y).to_native(), frame[y].to_list()
 
 
 def import_pyarrow(module: str = "") -> Any:

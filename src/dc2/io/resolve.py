@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from dc2.errors import ColumnTypeError, InputTypeError, ParameterError
+from dc2.errors import ColumnTypeError, InputError, InputTypeError, ParameterError
 from dc2.io.arrays import ArraySource, SparseSource
 from dc2.io.csv_files import CsvOptions
 from dc2.io.files import dataset_source, file_source, is_dataset
@@ -22,6 +23,7 @@ from dc2.io.source import Block, Source, WeightedSource, is_on_cuda, row_hashes
 from dc2.io.streams import StreamSource
 
 R = TypeVar("R")
+LABEL_BYTES = 2**22  # of labels that are read at a time
 
 
 def as_source(
@@ -336,3 +338,50 @@ def as_table(
         return as_source(data, columns=columns, drop=drop, sample_weight=weight, extra=extra)
 
     return TableSource(open_rows, as_numbers)
+
+
+def without_label_column(X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
+    """Return a table without the column that `y` names, the values of that column, and weights not in the table."""
+    if not isinstance(y, str):
+        return X, y, sample_weight
+    library = library_with_engine(X)
+    if library in UNORDERED:
+        raise ParameterError(
+            f"y={y!r}: labels belong to rows by their place, and rows of {library.title()} have no order. Fit without "
+            "labels, or read the rows from files."
+        )
+    if library == "dask" and hasattr(X, "columns"):
+        _check_label_column(y, [str(name) for name in X.columns])
+        return X.drop(columns=[y]), X[y].compute().to_numpy(), sample_weight
+    frame = None if is_path(X) or is_dataset(X) or isinstance(X, Source | TableSource) else as_frame(X)
+    if frame is not None:
+        _check_label_column(y, frame.columns)
+        return frame.drop(y).to_native(), frame[y].to_list(), sample_weight
+    weight, others = (sample_weight, None) if isinstance(sample_weight, str) else (None, sample_weight)
+    table = None if isinstance(X, Source | TableSource) else as_table(X, drop=[y], weight=weight)
+    if table is None:
+        raise ParameterError(
+            f"y={y!r} names a column of a data frame or of files, but X is a {type(X).__name__}. Give the labels."
+        )
+    return table, column_values(X, y), others
+
+
+def column_values(data: Any, name: str) -> NDArray[np.object_]:
+    """Return the values of a column of a table, equal ones as one object; None where a text is empty or -1."""
+    seen: dict[Any, Any] = {"": None, "-1": None}
+
+    def read(texts: list[str]) -> NDArray[np.object_]:
+        table = as_table(data, columns=[name], texts=texts)
+        assert table is not None
+        columns = (block.rows.frame[name] for block in table.blocks(LABEL_BYTES))  # type: ignore[union-attr]
+        return np.array([seen.setdefault(value, value) for column in columns for value in column.to_list()], object)
+
+    try:
+        return read([])
+    except InputError:  # another type in another file, or further down: all as text
+        return read([name])
+
+
+def _check_label_column(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise ParameterError(f"y={name!r}: there is no such column. The columns are {', '.join(map(repr, names))}.")

@@ -70,8 +70,8 @@ class Preparation:
             raise not_a_table(X)
         if table is not None and (self.always or not table.is_numeric):
             return self._prepared(table, sample_weight, kind_of_frame(X))
-        if table is not None and (isinstance(X, TableSource) or not _can_be_opened_again(X)):
-            X = table.as_numbers()
+        if isinstance(X, TableSource) or (table is not None and not _can_be_opened_again(X)):
+            X = (table or X).as_numbers()
         return OpenedRows(*fitted_source(X, sample_weight, owner), is_frame=table is not None)
 
     def with_blanks(self, X: Any, sample_weight: Any) -> OpenedRows | None:
