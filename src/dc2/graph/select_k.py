@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 
 from dc2 import core
 from dc2.graph.density import DensityGaps, dimension_for_cuts, large_scale_dimension
+from dc2.graph.gaps import GapTree
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted
 from dc2.graph.resolutions import MOST_CROSSING, GraphNodes, ResolutionSweep, Search, communities_at, edges_between
@@ -240,6 +241,11 @@ class Evidence:
     def _density_gaps(self) -> DensityGaps:
         nodes = self._nodes
         return DensityGaps.of(nodes.graph, nodes.points, nodes.node_weights, nodes.n_threads)
+
+    @cached_property
+    def gaps(self) -> GapTree:
+        """Groups with empty space between them."""
+        return GapTree.of(self._nodes, self._density_gaps.dimension)
 
     @cached_property
     def dimension(self) -> float:
