@@ -58,7 +58,7 @@ def one_pass(X: cp.ndarray, compressor: Compressor) -> float:
     """Return the seconds of routing and adding up alone, with a tree that is already on the card."""
     router, (n_rows, width) = compressor.router_, X.shape
     sums = Sums.zeros(*router.centres.shape)
-    out = SumsOut(grids(np.full(width, 8.0), float(n_rows)), sums.counts, sums.totals)
+    out = SumsOut(grids(np.full(width, 8.0), float(n_rows)), *sums)
     centres = Centres(router.centres, router.neighbor_lists, router.gaps, router.beam)
     job = scan._Scan(own_device(), router.trees[0].arrays, centres, out)
     found, bad = NearestOut(cp.empty(n_rows, np.int32)), cp.zeros(1, np.uint64)

@@ -1,7 +1,8 @@
-"""KernelClassifier beside scikit-learn's Nystroem with ridge regression and HistGradientBoosting, with nothing set.
+"""KernelClassifier beside Nystroem with ridge regression, HistGradientBoosting and xRFM, with nothing set.
 
-Run ``python benchmarks/bench_kernel_machines.py [NAME ...] [--parquet ROWS] [--write]``; --write puts the tables into
-docs/measured/. What was measured is kept, so sets may be measured one at a time; NAME "none" measures no set.
+Run ``python benchmarks/bench_kernel_machines.py [NAME ...] [--methods METHOD ...] [--parquet ROWS] [--cuda ROWS]
+[--write]``; --write puts the tables into docs/measured/. What was measured is kept, so sets, methods and machines may
+be measured one at a time; NAME "none" measures no set.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,7 @@ STORE = MEASURED / "kernel-machines.json"
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 RIDGES = (1e-3, 1e-1, 1e1)
 SEARCHED = 10_000
-METHODS = ("KernelClassifier", "Nystroem + ridge", "HistGradientBoosting")
-PARQUET = "Parquet"
+PARQUET, CUDA = "Parquet", "CUDA"
 READS, ROWS_PER_FILE = 20, 500_000
 MOST_CENTRES = 2000
 """More centres would not fit beside all features of Cover Type in memory: Nystroem makes them all at once."""
@@ -102,25 +102,81 @@ def _categories(X: Any) -> Any:
     return X.astype(dict.fromkeys(X.select_dtypes(include="object").columns, "category"))
 
 
-def measure(split: Split) -> Iterator[dict[str, Any]]:
-    """Yield what is measured so far, after each of the three."""
-    found: dict[str, list[float]] = {}
-    one: dict[str, Any] = {"name": split.name, "size": [len(split.X), split.X.shape[1]], "found": found}
-    model, seconds, one["chosen"] = ours(split)
-    n_test = len(split.y_test)
+def xrfm(split: Split) -> tuple[Any, float]:
+    """Fit with a fifth of the rows held out for its own choices."""
+    import torch  # of the environment of rivals, as the next
+    from xrfm import xRFM
+
+    torch.set_num_threads(1)
     start = time.process_time()
-    found["KernelClassifier"] = [float(model.score(split.X_test, split.y_test)), seconds]
-    one["answering"] = (time.process_time() - start) / n_test
-    shares = model.predict_proba(split.X_test)
-    one["log loss"] = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
-    yield one
-    rival, seconds = boosting(split)
-    X_test = _categories(split.X_test) if hasattr(split.X, "columns") else split.X_test
-    found["HistGradientBoosting"] = [float(rival.score(X_test, split.y_test)), seconds]
-    yield one
-    rival, seconds = nystroem(split, one["chosen"]["n_centres"])
-    found["Nystroem + ridge"] = [float(rival.score(split.X_test, split.y_test)), seconds]
-    yield one
+    prepare = columns(split)
+    X = split.X if prepare == "passthrough" else prepare.fit_transform(split.X)
+    X = np.asarray(X, np.float32)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, held = order[len(X) // 5 :], order[: len(X) // 5]
+    model = xRFM(device="cpu", random_state=0, verbose=False)
+    model.fit(X[train], split.y[train], X[held], split.y[held])
+    seconds = time.process_time() - start
+
+    class Predictor:
+        def score(self, X: Any, y: np.ndarray) -> float:
+            rows = np.asarray(X if prepare == "passthrough" else prepare.transform(X), np.float32)
+            return float((np.asarray(model.predict(rows)).ravel() == y).mean())
+
+    return Predictor(), seconds
+
+
+RIVALS: dict[str, Callable[..., tuple[Any, float]]] = {
+    "Nystroem + ridge": nystroem, "HistGradientBoosting": boosting, "xRFM": xrfm
+}  # fmt: skip
+METHODS = ("KernelClassifier", *RIVALS)
+
+
+def measure(split: Split, methods: Sequence[str], one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what is measured so far, after each method; `one` was measured before."""
+    one |= {"name": split.name, "size": [len(split.X), split.X.shape[1]]}
+    found: dict[str, list[float]] = one.setdefault("found", {})
+    if "KernelClassifier" in methods:
+        model, seconds, one["chosen"] = ours(split)
+        n_test = len(split.y_test)
+        start = time.process_time()
+        found["KernelClassifier"] = [float(model.score(split.X_test, split.y_test)), seconds]
+        one["answering"] = (time.process_time() - start) / n_test
+        shares = model.predict_proba(split.X_test)
+        one["log loss"] = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
+        yield one
+    for name in [name for name in RIVALS if name in methods]:
+        asked = (split, one["chosen"]["n_centres"]) if name == "Nystroem + ridge" else (split,)
+        rival, seconds = RIVALS[name](*asked)
+        table = hasattr(split.X, "columns") and name == "HistGradientBoosting"
+        X_test = _categories(split.X_test) if table else split.X_test
+        found[name] = [float(rival.score(X_test, split.y_test)), seconds]
+        yield one
+
+
+def target(X: Any, noise: Any) -> Any:
+    """Return what the rows of the tests of size mean; of NumPy or CuPy."""
+    return np.sin(X[:, 0]) * X[:, 1] + X[:, 2] + 0.1 * noise
+
+
+def on_card(n_rows: int) -> dict[str, Any]:
+    """Fit 2000 centres to rows on a graphics card, after a fit of a few that compiles; return times and the error."""
+    import cupy as cp
+
+    rng = cp.random.default_rng(0)
+    X = cp.empty((n_rows, 18), cp.float32)
+    for start in range(0, n_rows, ROWS_PER_FILE):
+        X[start : start + ROWS_PER_FILE] = rng.standard_normal(X[start : start + ROWS_PER_FILE].shape, cp.float32)
+    y = cp.asnumpy(target(X, rng.standard_normal(n_rows, cp.float32)))
+    model = KernelRegressor(n_centres=2000, n_parts=1, random_state=0)
+    model.fit(X[:100_000], y[:100_000])
+    start, clock = time.process_time(), time.perf_counter()
+    model.fit(X, y)
+    seconds = [time.process_time() - start, time.perf_counter() - clock]
+    X_new = np.random.default_rng(1).normal(size=(20_000, 18)).astype(np.float32)
+    score = float(model.score(X_new, target(X_new, 0)))
+    card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return {"rows": n_rows, "fit": seconds[0], "clock": seconds[1], "score": score, "card": card, "machine": machine()}
 
 
 def from_parquet(n_rows: int) -> dict[str, Any]:
@@ -129,47 +185,52 @@ def from_parquet(n_rows: int) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         for number, first in enumerate(range(0, n_rows, ROWS_PER_FILE)):
             X = rng.normal(size=(min(ROWS_PER_FILE, n_rows - first), 18)).astype(np.float32)
-            y = np.sin(X[:, 0]) * X[:, 1] + X[:, 2] + 0.1 * rng.normal(size=len(X))
+            y = target(X, rng.normal(size=len(X)))
             pd.DataFrame(X).add_prefix("x").assign(y=y).to_parquet(f"{folder}/rows{number:03}.parquet")
-        (read, fit, clock), memory = in_new_process(with_memory, partial(_times_from_parquet, folder))
-    return {"rows": n_rows, "read": read, "fit": fit, "clock": clock, "memory": memory.beyond}
+        (read, fit, clock, score), memory = in_new_process(with_memory, partial(_times_from_parquet, folder))
+    return {"rows": n_rows, "read": read, "fit": fit, "clock": clock, "score": score, "memory": memory.beyond}
 
 
-def _times_from_parquet(folder: str) -> tuple[float, float, float]:
+def _times_from_parquet(folder: str) -> tuple[float, float, float, float]:
     files = sorted(Path(folder).glob("*.parquet"))
     start = time.process_time()
     for file in files * READS:
         for batch in ParquetFile(file).iter_batches():
             assert batch.num_rows
     read, clock, start = time.process_time() - start, time.perf_counter(), time.process_time()
-    KernelRegressor(n_centres=2000, n_parts=1, random_state=0).fit(f"{folder}/*.parquet", "y")
-    return read, time.process_time() - start, time.perf_counter() - clock
+    model = KernelRegressor(n_centres=2000, n_parts=1, random_state=0).fit(f"{folder}/*.parquet", "y")
+    fit, clock = time.process_time() - start, time.perf_counter() - clock
+    X_new = np.random.default_rng(1).normal(size=(20_000, 18)).astype(np.float32)
+    return read, fit, clock, float(model.score(X_new, target(X_new, 0)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(SPLITS), help="which sets")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--cuda", type=int, metavar="ROWS", help="also fit so many rows of 18 columns on a card")
     parser.add_argument("--parquet", type=int, metavar="ROWS", help="also fit so many rows of 18 columns from Parquet")
     parser.add_argument("--write", action="store_true", help="put the table into the documentation")
     parser.add_argument("--store", type=Path, default=STORE, help="where what was measured is kept")
     options = parser.parse_args()
     by = machine()
     stored = json.loads(options.store.read_text()) if options.store.exists() else {}
-    if options.parquet:
-        stored[PARQUET] = from_parquet(options.parquet)
-        print(PARQUET, json.dumps(stored[PARQUET]), flush=True)
-        options.store.write_text(json.dumps(stored, indent=1) + "\n")
+    for key, n_rows, work in ((PARQUET, options.parquet, from_parquet), (CUDA, options.cuda, on_card)):
+        if n_rows:
+            stored[key] = work(n_rows)
+            print(key, json.dumps(stored[key]), flush=True)
+            options.store.write_text(json.dumps(stored, indent=1) + "\n")
     for name in options.names if options.names != ["none"] else []:
         split = SPLITS[name]()
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for one in measure(split):
+            for one in measure(split, options.methods, stored.get(name, {})):
                 stored[name] = one
                 print(split.name, json.dumps(one), flush=True)
                 options.store.write_text(json.dumps(stored, indent=1) + "\n")
     rows = []
     for name, one in stored.items():
-        if name == PARQUET:
+        if name in (PARQUET, CUDA):
             continue
         found = [one["found"].get(method) for method in METHODS]
         cells = [f"{pair[0]:.4f} in {pair[1]:,.0f}" if pair else "–" for pair in found]
@@ -183,7 +244,8 @@ def main() -> None:
         note = (
             "Accuracy on test rows, and processor seconds of everything before (one BLAS thread; boosting has its "
             "own threads). Nystroem has as many uniform centres as the machine of all rows, at most 2000; its "
-            "bandwidth and ridge are the best of twelve on held-out rows. Boosting has scikit-learn's defaults. "
+            "bandwidth and ridge are the best of twelve on held-out rows. Boosting and xRFM have their defaults; xRFM "
+            "gets a fifth of the training rows to hold out. "
             "One seed. Sets may have been measured on different days. A dash is a method that did not finish."
         )
         missing = [name for name in SPLITS if name not in stored]
@@ -195,7 +257,14 @@ def main() -> None:
                 f"**From Parquet:** `KernelRegressor(n_centres=2000, n_parts=1)` on {one['rows']:,} x 18 rows in "
                 f"files: {one['fit']:,.0f} processor seconds ({one['clock']:,.0f} on the clock). Reading the files "
                 f"{READS} times: {one['read']:,.1f} processor seconds. Memory beyond that of the process before: "
-                f"{one['memory'] / MB:,.0f} MB."
+                f"{one['memory'] / MB:,.0f} MB. R² of new rows: {one['score']:.4f}."
+            )
+        if CUDA in stored:
+            one = stored[CUDA]
+            parts.append(
+                f"**On a card ({one['card']}):** the same on {one['rows']:,} rows there: {one['clock']:,.1f} seconds "
+                f"on the clock, {one['fit']:,.1f} processor seconds. R² of new rows: {one['score']:.4f}. "
+                f"{one['machine']}"
             )
         write_page("kernel-machines", TITLE, parts, by, " --write")
 

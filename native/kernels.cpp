@@ -50,12 +50,13 @@ static inline void add_on_grid(const V& term, double weight, const double* coars
 }
 
 template <class T, int Chunks, bool Weighted>
-static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int32_t id, int64_t padded) {
+static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int32_t id, double own, int64_t padded) {
     const int64_t width = job.X.width, columns = width + 2, chunks = Chunks > 0 ? Chunks : padded / kLanes;
     const T* centre = job.centres + id * padded;
     double* coarse = job.totals + id * columns;
     double* fine = job.totals + (job.signatures + id) * columns;
     const int64_t count = take_count(job.counts + id);
+    if (own > job.reach[id]) job.reach[id] = own;
     double last[kLanes];  // the last chunk, if it is not full
     EightDoubles squares = {};
     for (int64_t c = 0; c < chunks; ++c) {
@@ -80,15 +81,20 @@ static inline void add_up(const ScanJob<T>& job, const T* x, double weight, int3
 template <class T, int Chunks>
 static inline void finish_row(const ScanJob<T>& job, Search<T, Chunks>& search, const T* x, int64_t row, int32_t leaf,
                               int64_t padded) {
-    const int32_t id = job.neighbor_lists == nullptr ? leaf : search.nearest(x, leaf);
+    int32_t id = leaf;
+    double own = 0.0;
+    if (job.neighbor_lists != nullptr) {
+        id = search.nearest(x, leaf);
+        own = search.own_distance();
+    }
     if (job.near_ids != nullptr)
         search.write_few(x, id, job.near_ids + row * job.few, job.near_distances + row * job.few);
     if (job.ids != nullptr) job.ids[row] = id;
     if (job.totals == nullptr) return;
     if (job.weights != nullptr) {
-        add_up<T, Chunks, true>(job, x, job.weights[row], id, padded);
+        add_up<T, Chunks, true>(job, x, job.weights[row], id, own, padded);
     } else {
-        add_up<T, Chunks, false>(job, x, 1.0, id, padded);
+        add_up<T, Chunks, false>(job, x, 1.0, id, own, padded);
     }
 }
 
@@ -230,6 +236,39 @@ static void pull(const Matrix<T>& X, const uint32_t* rows, int64_t count, const 
     delete[] buffer;
 }
 
+template <class T>
+struct BitsOf;
+template <>
+struct BitsOf<float> {
+    typedef uint32_t Type;
+};
+template <>
+struct BitsOf<double> {
+    typedef uint64_t Type;
+};
+
+// Eight rows side by side: each waits for its own multiplications only.
+template <class T>
+static void hash_contents(const Matrix<T>& X, uint64_t* out) {
+    constexpr int64_t kRows = 8;
+    for (int64_t first = 0; first < X.rows; first += kRows) {
+        const int64_t count = X.rows - first < kRows ? X.rows - first : kRows;
+        const T* rows[kRows];
+        uint64_t hash[kRows] = {0};
+        for (int64_t r = 0; r < kRows; ++r) rows[r] = X.data + (first + (r < count ? r : 0)) * X.row_step;
+        for (int64_t j = 0; j < X.width; ++j) {
+            for (int64_t r = 0; r < kRows; ++r) {
+                const T value = rows[r][j * X.column_step] + T(0);
+                typename BitsOf<T>::Type bits;
+                std::memcpy(&bits, &value, sizeof(bits));
+                hash[r] = (hash[r] + bits) * 0x9E3779B97F4A7C15ull;
+                hash[r] ^= hash[r] >> 29;
+            }
+        }
+        for (int64_t r = 0; r < count; ++r) out[first + r] = hash[r];
+    }
+}
+
 // Minima, maxima and sums of whole numbers are the same in any order, so each of eight lanes takes every eighth value.
 template <class T>
 static void range(const T* values, int64_t count, T* low, T* high) {
@@ -317,10 +356,10 @@ static void pair_squares(const T* a, const int32_t* in_a, const T* b, const int3
 
 extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
-const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,
+const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,     hash_contents<float>,
                                       range<float>,     around<float>,       sum_steps<float>,
                                       offer_groups<float>, offer_links<float>, pair_squares<float>};
-const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,
+const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,     hash_contents<double>,
                                         range<double>,     around<double>,       sum_steps<double>,
                                         offer_groups<double>, offer_links<double>, pair_squares<double>};
 

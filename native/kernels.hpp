@@ -23,7 +23,7 @@ public:
         other.memory_ = mine;
         return *this;
     }
-    T* data() { return reinterpret_cast<T*>(memory_ + (kLine - reinterpret_cast<uintptr_t>(memory_) % kLine) % kLine); }
+    T* data() const { return reinterpret_cast<T*>(memory_ + (kLine - reinterpret_cast<uintptr_t>(memory_) % kLine) % kLine); }
 
 private:
     static constexpr int64_t kLine = 64;
@@ -55,6 +55,7 @@ struct ScanJob {
     const double* magic;        // IN (2, width + 2)
     int64_t* counts;            // IN, OUT (signatures) or null; other threads may add to the same counts and totals
     double* totals;             // IN, OUT (2, signatures, width + 2)
+    double* reach;              // IN, OUT (signatures): the largest squared distance of a row that searched
     int64_t signatures;
     int32_t* ids;               // OUT (rows) or null
     int32_t* near_ids;          // OUT (rows, few) or null
@@ -86,6 +87,8 @@ struct Kernels {
     void (*project)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const T* v, T* out);
     // OUT pull[j] = sum over i of factor[i] * (X[rows[i], j] - X[rows[0], j]), i ascending.
     void (*pull)(const Matrix<T>& X, const uint32_t* rows, int64_t count, const double* factor, double* pull);
+    // OUT[i] = a hash of the values of row i, in which 0 and -0 are the same.
+    void (*hash_contents)(const Matrix<T>& X, uint64_t* out);
     // OUT the smallest and the largest value.
     void (*range)(const T* values, int64_t count, T* low, T* high);
     // OUT the largest value at or below a position and the smallest above it; unchanged if there is none.

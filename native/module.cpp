@@ -28,7 +28,7 @@ template <class T>
 using FlatTree = std::tuple<In2<T>, In1<T>, In2<int32_t>>;
 template <class T>
 using Centres = std::tuple<In2<T>, optional<In2<int32_t>>, optional<In2<T>>, int64_t>;
-using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>>;
+using SumsOut = std::tuple<In2<double>, Out1<int64_t>, Out3<double>, Out1<double>>;
 template <class T>
 using FoundOut = std::tuple<optional<Out1<int32_t>>, optional<Out2<int32_t>>, optional<Out2<T>>>;
 
@@ -83,15 +83,16 @@ int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatT
     job.signatures = int64_t(signatures);
     job.magic = nullptr;
     job.counts = nullptr;
-    job.totals = nullptr;
+    job.totals = job.reach = nullptr;
     if (sums) {
-        const auto& [magic, counts, totals] = *sums;
+        const auto& [magic, counts, totals, reach] = *sums;
         require(totals.shape(0) == 2 && totals.shape(1) == signatures && totals.shape(2) == width + 2 &&
-                    counts.shape(0) == signatures && magic.shape(0) == 2 && magic.shape(1) == width + 2,
-                "magic, counts and totals: shape");
+                    counts.shape(0) == signatures && reach.shape(0) == signatures && magic.shape(0) == 2 && magic.shape(1) == width + 2,
+                "magic, counts, totals and reach: shape");
         job.magic = magic.data();
         job.counts = counts.data();
         job.totals = totals.data();
+        job.reach = reach.data();
     }
     job.ids = pointer(ids);
     job.near_ids = pointer(near_ids);
@@ -150,6 +151,17 @@ Array<uint64_t, 1> hash_rows(uint64_t seed, int64_t start, int64_t stop) {
     {
         nb::gil_scoped_release released;
         for (int64_t i = start; i < stop; ++i) hashes[i - start] = hash_row(seed, uint64_t(i));
+    }
+    const size_t count = hashes.size();
+    return give<uint64_t, 1>(std::move(hashes), {count});
+}
+
+template <class T>
+Array<uint64_t, 1> hash_contents(const Rows<T>& X) {
+    std::vector<uint64_t> hashes(X.shape(0), 0);
+    {
+        nb::gil_scoped_release released;
+        kernels<T>().hash_contents(matrix<T>(X), hashes.data());
     }
     const size_t count = hashes.size();
     return give<uint64_t, 1>(std::move(hashes), {count});
@@ -305,6 +317,7 @@ template <class T>
 void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
                nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
+    module.def("hash_contents", &hash_contents<T>, nb::arg("X").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
                nb::arg("rule"), nb::arg("normal_table"), nb::arg("n_threads") = 1);
 }

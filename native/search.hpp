@@ -25,6 +25,9 @@ public:
         return held_.data()[0].id;
     }
 
+    // The squared distance of the centre that `nearest` gave.
+    double own_distance() const { return double(held_.data()[0].distance); }
+
     // Writes the few nearest of the row for which `nearest` gave `id`.
     void write_few(const T* x, int32_t id, int32_t* ids, T* distances) {
         if (job_.few > job_.beam) run(x, id, job_.few);

@@ -1,11 +1,14 @@
 """Parameters: checks whose messages give the name, the value and what is allowed; values that can be written."""
 
+import functools
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
 import joblib
 import numpy as np
+import threadpoolctl
 
 from dc2.errors import ParameterError
 
@@ -19,6 +22,7 @@ __all__ = [
     "check_positive",
     "check_random_directions",
     "is_plain",
+    "one_blas_thread",
     "usable_threads",
 ]
 
@@ -81,6 +85,22 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | np.generic)
+
+
+@functools.cache
+def _libraries() -> threadpoolctl.ThreadpoolController:
+    import scipy.linalg  # noqa: F401  loads the last of them, with sklearn's, which every estimator needs
+
+    return threadpoolctl.ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS and OpenMP to one thread: another number would round differently, or compete with threads of dc2.
+
+    The libraries are looked for once: that takes 10 ms, longer than most of what is done meanwhile.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1)
+    return limit
 
 
 def usable_threads(n_jobs: int | None) -> int:

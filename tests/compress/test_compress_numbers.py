@@ -121,7 +121,7 @@ def test_sums_do_not_depend_on_the_order_of_rows(seed, n_rows, dtype):
     results = []
     for order in (np.arange(n_rows), rng.permutation(n_rows)):
         sums = Sums.zeros(3, 4)
-        reference.add_up(X[order], None, ids[order], X[:3].repeat(2, 0)[:3], magic, sums.counts, sums.totals)
+        reference.add_up(X[order], None, ids[order], X[:3].repeat(2, 0)[:3], reference.SumsOut(magic, *sums), None)
         results.append(sums)
     np.testing.assert_array_equal(results[0].totals, results[1].totals)
     np.testing.assert_array_equal(results[0].counts, results[1].counts)

@@ -132,6 +132,14 @@ def test_both_cores_estimate_the_covariance_of_a_large_node_from_the_same_rows(d
     assert_same_bits(native.grow_tree(X, *options), reference.grow_tree(X, *options))
 
 
+@given(seed=SEEDS, n_rows=st.integers(1, 40), width=st.integers(1, 9), dtype=DTYPES, kind=KINDS, layout=LAYOUTS)
+def test_both_cores_hash_the_same_values_of_rows(seed, n_rows, width, dtype, kind, layout):
+    X = make_rows(seed, n_rows, width, dtype, kind)
+    hashes = native.hash_contents(laid_out(X, layout))
+    assert_same_bits([hashes], [reference.hash_contents(X)])
+    assert_same_bits([hashes], [native.hash_contents(np.where(X == 0, -X, X))])
+
+
 @given(seed=SEEDS, width=st.integers(1, 40), dtype=DTYPES, kind=KINDS, count=st.integers(0, 50))
 def test_both_cores_take_the_same_distances_of_pairs(seed, width, dtype, kind, count):
     rng = np.random.default_rng(seed)
@@ -156,13 +164,13 @@ def scanned(module: Any, X: Any, weights: Any, router: Router, few: int | None, 
     if few is not None:
         near_ids, near_distances = np.full((n_rows, few), -1, np.int32), np.zeros((n_rows, few), X.dtype)
     tree = router.trees[0]
-    out = None if sums is None or magic is None else SumsOut(magic, sums.counts, sums.totals)
+    out = None if sums is None or magic is None else SumsOut(magic, *sums)
     bad = module.scan(
         X, weights, tree.arrays, Centres(router.centres, router.neighbor_lists, router.gaps, router.beam), out,
         NearestOut(ids, near_ids, near_distances),
     )  # fmt: skip
     written = [np.array(bad), ids]
-    written += [] if sums is None else [sums.counts, sums.totals]
+    written += [] if sums is None else [sums.counts, sums.totals, sums.reach]
     written += [] if near_ids is None or near_distances is None else [near_ids, near_distances]
     return tuple(written)
 
@@ -333,11 +341,11 @@ for dtype in (np.float32, np.float64):
         lists = np.tile(np.arange(60, dtype=np.int32), (60, 1))
         magic = np.full((2, width + 2), 1.5 * 2.0**32)
         magic[1] *= 2.0**-20
-        counts, totals = np.zeros(60, np.int64), np.zeros((2, 60, width + 2))
+        counts, totals, reach = np.zeros(60, np.int64), np.zeros((2, 60, width + 2)), np.zeros(60)
         ids, near, distances = np.zeros(700, np.int32), np.zeros((700, 3), np.int32), np.zeros((700, 3), dtype)
-        _native.scan(X, None, tree, (centres, lists, np.zeros((60, 60), dtype), 4), (magic, counts, totals),
+        _native.scan(X, None, tree, (centres, lists, np.zeros((60, 60), dtype), 4), (magic, counts, totals, reach),
                      (ids, near, distances))
-        for array in (*tree, leaf, counts, totals, ids, near, distances):
+        for array in (*tree, leaf, counts, totals, reach, ids, near, distances, _native.hash_contents(X)):
             digest.update(array.tobytes())
 print(_native.simd_level(), digest.hexdigest())
 """

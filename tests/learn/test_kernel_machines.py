@@ -24,8 +24,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dc2
 from dc2 import DC2, Compressor, KernelClassifier, KernelRegressor, SignatureNystroem
 from dc2.errors import InputError, InputTypeError, ParameterError
+from dc2.learn import kernel_fit
 from dc2.learn.kernel_functions import RADIAL, KernelShape, gradient_sizes
-from dc2.learn.kernel_solver import ExactRidge, ProjectedRidge, kernel_matrix, normal_sums, predicted
+from dc2.learn.kernel_solver import (
+    ExactRidge,
+    ProjectedRidge,
+    conjugate_gradients,
+    kernel_matrix,
+    normal_sums,
+    predicted,
+    residual_sums,
+)
 from dc2.learn.targets import drawn_members, means_suffice
 
 RNG = np.random.default_rng(0)
@@ -66,17 +75,17 @@ def test_sums_of_blocks_are_the_sums_of_the_whole() -> None:
     whole = normal_sums(at, 40, MANY, TARGETS[:, None])
     cuts = [0, 1, 700, 2048, 5000, 6000]
     blocks = [normal_sums(at, 40, MANY[a:b], TARGETS[a:b, None], start=a) for a, b in itertools.pairwise(cuts)]
-    total = sum(blocks[1:], blocks[0])
-    np.testing.assert_allclose(total.gram, whole.gram, rtol=1e-12)
-    np.testing.assert_allclose(total.against, whole.against, rtol=1e-11)
+    total = sum(blocks)
+    np.testing.assert_allclose(total[:, :40], whole[:, :40], rtol=1e-12)
+    np.testing.assert_allclose(total[:, 40:], whole[:, 40:], rtol=1e-11)
 
 
 def test_weights_are_repeats() -> None:
     at, times = KernelShape("laplacian", 1.0).at(MANY[:40]), RNG.integers(0, 4, 500)
     weighted = normal_sums(at, 40, MANY[:500], TARGETS[:500, None], times.astype(float))
     repeated = normal_sums(at, 40, np.repeat(MANY[:500], times, axis=0), np.repeat(TARGETS[:500], times)[:, None])
-    np.testing.assert_allclose(weighted.gram, repeated.gram, rtol=1e-12)
-    np.testing.assert_allclose(weighted.against, repeated.against, rtol=1e-11)
+    np.testing.assert_allclose(weighted[:, :40], repeated[:, :40], rtol=1e-12)
+    np.testing.assert_allclose(weighted[:, 40:], repeated[:, 40:], rtol=1e-11)
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
@@ -109,6 +118,55 @@ def test_gradients_are_those_of_differences(name: str) -> None:
         difference = predicted(at, coefficients, NEW + moved) - predicted(at, coefficients, NEW - moved)
         along.append(np.sqrt(np.mean((difference / (2 * step)) ** 2)))
     np.testing.assert_allclose(gradient_sizes(shape, centres, coefficients, NEW), along, rtol=1e-5)
+
+
+def test_steps_along_a_preconditioner_reach_the_solution_of_the_sums() -> None:
+    shape, Y = KernelShape("matern32", 1.0), np.stack([TARGETS, TARGETS**2], axis=1)
+    at, K = shape.at(MANY[:60]), kernel_matrix(shape, MANY[:60])
+    exact = ProjectedRidge(normal_sums(at, 60, MANY, Y), K).coefficients(0.1)
+    solved = ProjectedRidge(normal_sums(at, 60, MANY[:600], Y[:600]), K).solver(0.1, times=10)
+    begin = np.zeros((60, 2))
+    found, rest, step = conjugate_gradients(
+        begin, residual_sums(at, begin, MANY, Y), solved,
+        lambda a: residual_sums(at, a, MANY, None) + 0.1 * K @ a, 0.0, 40,
+    )  # fmt: skip
+    np.testing.assert_allclose(predicted(at, found, NEW), predicted(at, exact, NEW), rtol=1e-6)
+    assert np.abs(step * solved(rest)).max() < 1e-6 * np.abs(found).max()
+
+
+def test_iterations_predict_as_the_sums_of_all_rows_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_fit, "FEWEST_SAMPLED", 1_500)
+    monkeypatch.setattr(kernel_fit, "SAMPLE_BYTES", 1)
+    X, y, weights = MANY.astype(np.float32), np.stack([TARGETS, -TARGETS], axis=1), RNG.integers(1, 3, len(MANY))
+    settings = QUICK | {"n_centres": 100, "n_parts": 1, "ridge": 0.01}
+    by_steps = KernelRegressor(**settings).fit(X, y, sample_weight=weights)
+    threaded = KernelRegressor(**settings | {"n_jobs": 2}).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(threaded.predict(NEW), by_steps.predict(NEW))
+    monkeypatch.setattr(kernel_fit, "WORTH_ITERATING", np.inf)
+    by_sums = KernelRegressor(**settings).fit(X, y, sample_weight=weights).predict(NEW)
+    wrong = by_sums[:, 0] - make_friedman1(200, random_state=1)[1]
+    assert np.linalg.norm(by_steps.predict(NEW)[:, 0] - by_sums[:, 0]) < 0.05 * np.linalg.norm(wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [-100, 100])
+def test_the_size_of_numbers_does_not_matter(dtype: Any, exponent: int) -> None:
+    X, y, size = MANY[:200].astype(dtype), TARGETS[:200], 2.0**exponent
+    model = KernelRegressor("matern52", metric="plain", random_state=0, n_jobs=1).fit(X, y)
+    scaled = clone(model).fit((X * size).astype(dtype), y * size**5, sample_weight=np.full(200, 1e-9))
+    assert scaled.ridge_ == pytest.approx(1e-9 * model.ridge_)
+    assert scaled.bandwidth_ == pytest.approx(model.bandwidth_ * size, rel=1e-5)
+    predictions = scaled.predict((NEW * size).astype(dtype)) / size**5
+    np.testing.assert_allclose(predictions, model.predict(NEW.astype(dtype)), rtol=1e-4)
+
+
+def test_held_out_rows_of_the_search_are_a_random_part_of_them() -> None:
+    """Rows in the order of their classes would leave a class out."""
+    y = np.repeat([0, 1], [6_000, 9_000])
+    X = np.c_[y + RNG.normal(size=len(y)), np.arange(len(y))]
+    searched = KernelClassifier("matern32", metric="scaled", n_centres=50, n_parts=1, random_state=0).fit(X, y)
+    errors = {trial.stage: trial.error for trial in searched.search_path_}
+    assert errors["search"] == pytest.approx(errors["centres"], abs=0.02)
 
 
 # -- the same, whatever the rows come in ----------------------------------------------------------------------------
@@ -237,6 +295,14 @@ def test_probabilities_are_calibrated_on_rows_that_were_not_learned() -> None:
     right = model.predict(X[3_000:]) == y[3_000:]
     assert abs(sure.mean() - right.mean()) < 0.03
     assert np.array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+def test_probabilities_of_a_rare_class_have_its_share() -> None:
+    X = RNG.normal(size=(1_000, 2))
+    y = (RNG.random(1_000) < 0.1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
+    model = KernelClassifier("gaussian", metric="plain", bandwidth=3.0, random_state=0, n_jobs=1).fit(X, y)
+    shares = model.predict_proba(RNG.normal(size=(2_000, 2)))[:, 1]
+    assert shares.mean() == pytest.approx(y.mean(), rel=0.3)
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------

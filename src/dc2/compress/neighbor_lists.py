@@ -12,7 +12,6 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.compress.divide import sampled_rows
@@ -24,6 +23,7 @@ from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.core.reference import lanes_dot
 from dc2.graph.nodes import NearRows
 from dc2.io.source import Block
+from dc2.parameters import one_blas_thread
 from dc2.random import tree_seed
 from dc2.trees.neighbours import Least, nearest_neighbours
 from dc2.trees.tree import RPTree, grow_on
@@ -121,7 +121,7 @@ def _long_links(centres: NDArray[np.float64], linked: NDArray[np.int32], n_threa
         return np.where(is_linked, near[:, :1], long_links)
 
     starts = range(0, n, ROWS_AT_ONCE)
-    with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
         list(pool.map(measure, starts))
         return np.concatenate(list(pool.map(find, starts)))
 
@@ -276,7 +276,7 @@ def _nearest(trial: _Trial, n_threads: int, few: int = FEW) -> NDArray[np.float6
         return np.sort(np.einsum("ijk,ijk->ij", off, off), axis=1)
 
     starts = range(0, len(rows), TRIED_AT_ONCE)
-    with threadpool_limits(limits=1), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
         return np.concatenate(list(pool.map(compare, starts)))
 
 

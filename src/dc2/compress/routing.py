@@ -211,19 +211,20 @@ class Router:
         given, X = X, self.prepared(X, int(rows[0]) if len(rows) else 0)
         weights = None if weights is None else np.ascontiguousarray(weights)
         if len(self.trees) == 1:
-            shape = (len(X), 1) if near_ids is None else near_ids.shape
-            few, distances = _empty(X, shape, np.int32), _empty(X, shape, self.dtype)
-            found = NearestOut(ids) if self.neighbor_lists is None else NearestOut(ids, few, distances)
-            if self._scan(0, X, found, weights, SumsOut(magic, sums.counts, sums.totals)):
+            found = NearestOut(ids)
+            if near_ids is not None or (squared is not None and self.neighbor_lists is not None):
+                shape = (len(X), 1) if near_ids is None else near_ids.shape
+                found = NearestOut(ids, _empty(X, shape, np.int32), _empty(X, shape, self.dtype))
+            if self._scan(0, X, found, weights, SumsOut(magic, *sums)):
                 raise_unusable(given, names, int(rows[0]))
             if near_ids is not None:
-                near_ids[:] = few if isinstance(X, np.ndarray) else X.asnumpy(few)
-            if self.neighbor_lists is not None or squared is not None:  # by leaf alone no distance is known
-                own = self._own_distances(given, X, ids, distances)
+                near_ids[:] = _on_host(X, found.near_ids)
+            if squared is not None and self.neighbor_lists is None:  # by leaf alone no distance is known
+                squared[:] = self._own_distances(given, X, ids)
                 with ADDING:
-                    np.maximum.at(sums.reach, ids if isinstance(X, np.ndarray) else X.asnumpy(ids), own)
-                if squared is not None:
-                    squared[:] = own
+                    np.maximum.at(sums.reach, _on_host(X, ids), squared)
+            elif squared is not None:
+                squared[:] = _on_host(X, found.near_squared)[:, 0]
             return _like_rows(X, ids)
         dealt = deal(self.deal_seed, np.asarray(rows), len(self.trees))
         for number, first in enumerate(self._starts()[:-1]):
@@ -231,7 +232,7 @@ class Router:
             part_ids = np.empty(len(part), np.int32)
             part_sums = Sums.zeros(self.trees[number].n_leaves, self.n_features)
             part_weights = None if weights is None else weights[part]
-            part_out = SumsOut(magic, part_sums.counts, part_sums.totals)
+            part_out = SumsOut(magic, *part_sums)
             if self._scan(number, X[part], NearestOut(part_ids), part_weights, part_out):
                 raise_unusable(given, names, int(rows[0]))
             ids[part] = part_ids + first
@@ -240,10 +241,8 @@ class Router:
                 Sums(sums.counts[leaves], sums.totals[:, leaves], sums.reach[leaves]).add(part_sums)
         return ids
 
-    def _own_distances(self, given: Any, X: Any, ids: Any, found: Any) -> NDArray[np.float64]:
-        """Return the squared distance of each row to its signature's centre; a search has found it already."""
-        if self.neighbor_lists is not None:
-            return np.asarray((found if isinstance(X, np.ndarray) else X.asnumpy(found))[:, 0], np.float64)
+    def _own_distances(self, given: Any, X: Any, ids: Any) -> NDArray[np.float64]:
+        """Return the squared distance of each row to its signature's centre."""
         if not isinstance(X, np.ndarray):
             X, ids = self.prepared(np.asarray(given)), X.asnumpy(ids)
         off = X - self.centres[ids]
@@ -297,6 +296,12 @@ class Router:
 def _empty(X: Any, shape: Any, dtype: Any) -> Any:
     """Return an empty array on the device of the rows."""
     return np.empty(shape, dtype) if isinstance(X, np.ndarray) else X.empty(shape, dtype)
+
+
+def _on_host(X: Any, array: Any) -> NDArray[Any]:
+    """Return an array that is on the device of the rows on the host."""
+    host: NDArray[Any] = array if isinstance(X, np.ndarray) else X.asnumpy(array)
+    return host
 
 
 def _like_rows(X: Any, ids: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -41,6 +41,9 @@ class Sums:
     totals: NDArray[np.float64]
     reach: NDArray[np.float64]
 
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return iter((self.counts, self.totals, self.reach))
+
     @classmethod
     def zeros(cls, n_signatures: int, n_features: int) -> Sums:
         """Return sums of no rows."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # both implementations have these signatures
         offer_links,
         pair_squares,
     )
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_rows, sample_rows, scan
+    from dc2.core.reference import coleaf_counts, grow_tree, hash_contents, hash_rows, sample_rows, scan
 
 __all__ = [
     "Graph",
@@ -33,6 +33,7 @@ __all__ = [
     "count_shared_rows",
     "find_long_links",
     "grow_tree",
+    "hash_contents",
     "hash_rows",
     "join_nodes",
     "leiden",

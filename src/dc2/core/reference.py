@@ -73,6 +73,7 @@ class SumsOut(NamedTuple):
     magic: NDArray[np.float64]  # IN (2, width + 2)
     counts: NDArray[np.int64]  # IN, OUT (n_leaves,); several threads may add to the same counts and totals
     totals: NDArray[np.float64]  # IN, OUT (2, n_leaves, width + 2)
+    reach: NDArray[np.float64]  # IN, OUT (n_leaves,): largest squared distance of a row that searched
 
 
 class NearestOut(NamedTuple):
@@ -171,6 +172,17 @@ def hash_rows(seed: int, start: int, stop: int) -> NDArray[np.uint64]:
 def sample_rows(seed: int, start: int, stop: int, limit: int) -> NDArray[np.int64]:
     """Return the rows of start..stop-1 whose hash is at most `limit`, ascending."""
     return start + np.flatnonzero(hash_rows(seed, start, stop) <= np.uint64(limit))
+
+
+def hash_contents(X: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of the values of each row; 0 and -0 are the same number."""
+    bits = np.dtype(f"u{X.dtype.itemsize}")
+    hashes = np.zeros(len(X), np.uint64)
+    for column in X.T:
+        hashes += np.ascontiguousarray(column + X.dtype.type(0)).view(bits)
+        hashes *= _GOLDEN
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def _draw_direction(seed: int, draw: int, width: int, dtype: np.dtype[Any]) -> Floats:
@@ -428,17 +440,17 @@ def search(X: Floats, starts: NDArray[np.int32], centres: Centres, width: int) -
 
 def nearest_few(
     X: Floats, leaf: NDArray[np.int32], centres: Centres, few: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-    """Return the nearest centre of each row, then its `few` nearest and their squared distances.
+) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32], Floats]:
+    """Return the nearest centre of each row and its squared distance, then the same of its `few` nearest.
 
     The nearest does not depend on `few`: if more are asked for than rows hold in their search, a second search begins
     at the nearest.
     """
     ids, squares = search(X, leaf, centres, centres.beam)
-    at = ids[:, 0]
+    at, own = ids[:, 0], squares[:, 0]
     if few > centres.beam:
         ids, squares = search(X, at, centres, few)
-    return at, ids[:, :few], squares[:, :few]
+    return at, own, ids[:, :few], squares[:, :few]
 
 
 def _on_grid(values: NDArray[np.float64], magic: Any) -> NDArray[np.float64]:
@@ -456,24 +468,25 @@ def add_up(
     weights: NDArray[np.float64] | None,
     ids: NDArray[np.int32],
     centres: Floats,
-    magic: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    totals: NDArray[np.float64],
+    sums: SumsOut,
+    own: Floats | None,
 ) -> None:
     """Add rows to the sums of their signature; several threads may add to the same sums.
 
-    `magic` (2, d + 2) holds the coarse and the fine grid of each column of `totals` (2, m, d + 2): the d offsets from
-    the centre, the squared distance to the centre, the weight.
+    `own` holds squared distances, if rows searched. `magic` (2, d + 2) holds the coarse and the fine grid of each
+    column of `totals` (2, m, d + 2): the d offsets from the centre, the squared distance to the centre, the weight.
     """
     w = np.ones(len(X)) if weights is None else weights
     off = X.astype(np.float64) - centres[ids].astype(np.float64)
     terms = np.column_stack([off, lanes_dot(off, off), np.ones(len(X))])
-    coarse = _on_grid(terms, magic[0])
-    fine = _on_grid(terms - coarse, magic[1])
+    coarse = _on_grid(terms, sums.magic[0])
+    fine = _on_grid(terms - coarse, sums.magic[1])
     with ADDING:
-        np.add.at(counts, ids, (w > 0).astype(np.int64))
-        np.add.at(totals[0], ids, w[:, None] * coarse)
-        np.add.at(totals[1], ids, w[:, None] * fine)
+        np.add.at(sums.counts, ids, (w > 0).astype(np.int64))
+        np.add.at(sums.totals[0], ids, w[:, None] * coarse)
+        np.add.at(sums.totals[1], ids, w[:, None] * fine)
+        if own is not None:
+            np.fmax.at(sums.reach, ids, own.astype(np.float64))
 
 
 @too_large_is_infinite
@@ -494,15 +507,16 @@ def scan(
     check_tree(tree)
     check_centres(centres, len(tree.thresholds) + 1)
     ids, bad = route(X, tree)
+    own: Floats | None = None
     if centres.neighbor_lists is not None:
         few = 1 if found.near_ids is None else found.near_ids.shape[1]
-        ids, near_ids, near_squared = nearest_few(X, ids, centres, few)
+        ids, own, near_ids, near_squared = nearest_few(X, ids, centres, few)
         if found.near_ids is not None and found.near_squared is not None:
             found.near_ids[:], found.near_squared[:] = near_ids, near_squared
     if found.ids is not None:
         found.ids[:] = ids
     if sums is not None:
-        add_up(X, weights, ids, centres.points, *sums)
+        add_up(X, weights, ids, centres.points, SumsOut(*sums), own)
     return bad
 
 

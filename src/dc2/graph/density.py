@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
-from threadpoolctl import threadpool_limits
 
 from dc2.core.neighbours_reference import squared_distances_of_pairs
+from dc2.parameters import one_blas_thread
 
 if TYPE_CHECKING:
     from dc2.graph.neighbor_graph import SharedRowsGraph
@@ -85,7 +85,7 @@ def linear_dimension(X: NDArray[Any], share: float = MATTERS) -> int:
     some = X[:: -(-len(X) // ROWS)].astype(np.float64)
     some -= some.mean(axis=0)
     some /= np.abs(some).max() or 1.0  # squares of very large or small values would not be finite
-    with threadpool_limits(limits=1):  # other numbers of threads would round differently
+    with one_blas_thread():  # other numbers of threads would round differently
         products = some.T @ some if some.shape[1] <= len(some) else some @ some.T
         variances = np.maximum(np.linalg.eigvalsh(products)[::-1], 0.0)
     held = np.cumsum(variances)

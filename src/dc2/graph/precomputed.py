@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, tril, triu
 from scipy.sparse.csgraph import connected_components, dijkstra
-from threadpoolctl import threadpool_limits
 
 from dc2.errors import InputError, ParameterError
 from dc2.graph.nodes import NearRows, Nodes, nodes_at
 from dc2.io.model_file import saved_record
+from dc2.parameters import one_blas_thread
 
 FEWEST = 4  # rows of a cluster
 KINDS = ("distances", "similarities")
@@ -231,7 +231,7 @@ def places(lists: NeighbourLists) -> NDArray[np.float32]:
     between = squared[:, landmarks]
     mean = between.mean(axis=0)
     centred = -0.5 * (between - mean - mean[:, None] + mean.mean())
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         values, vectors = np.linalg.eigh((centred + centred.T) / 2)
     largest = np.flatnonzero(values > 1e-9 * max(values[-1], 1e-300))[::-1][:WIDTH]
     if not len(largest):

@@ -17,13 +17,13 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.metrics import euclidean_distances
-from threadpoolctl import threadpool_limits
 
 from dc2 import core
 from dc2.errors import InputError
 from dc2.graph.density import crossing_share
 from dc2.graph.neighbor_graph import SharedRowsGraph
 from dc2.io.model_file import saved_record
+from dc2.parameters import one_blas_thread
 
 ITERATIONS = 3
 ITERATIONS_OF_PARTS = 1  # their communities are only a start
@@ -242,7 +242,7 @@ def nearest_of_isolated(graph: SharedRowsGraph, points: NDArray[Any]) -> NDArray
         return near
     places = points.astype(np.float64)
     places -= places.mean(axis=0)  # squares of large coordinates would hide small distances
-    with threadpool_limits(limits=1):  # other numbers of threads would round differently
+    with one_blas_thread():  # other numbers of threads would round differently
         for start in range(0, len(isolated), _AT_A_TIME):
             some = isolated[start : start + _AT_A_TIME]
             rough = euclidean_distances(places[some], places, squared=True)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
-from threadpoolctl import threadpool_limits
 
 from dc2.errors import ParameterError
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.resolutions import GraphNodes
+from dc2.parameters import one_blas_thread
 
 ROUNDING = 1e-9  # relative, of sums of weights
 SMALL = 64  # nodes up to which all eigenvectors are computed
@@ -280,7 +280,7 @@ def _fiedler(graph: csr_array) -> NDArray[np.float64]:
         return np.arange(n, dtype=np.float64)
     root = np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
     scaled = diags_array(1 / root) @ graph @ diags_array(1 / root)
-    with threadpool_limits(limits=1):  # the same bits for any number of threads
+    with one_blas_thread():  # the same bits for any number of threads
         if n <= SMALL:
             vector = np.linalg.eigh(scaled.toarray())[1][:, -2]
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dc2 import core
-from dc2.core.reference import hash_at
+from dc2.core.reference import hash_at, hash_contents
 from dc2.errors import InputError, InputTypeError, MissingValuesError
 from dc2.parameters import check_integer
 
@@ -190,18 +190,9 @@ class Block:
         return (self.start + places).astype(np.int64, copy=False) if self.keys is None else self.keys[places]
 
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-
-
 def row_hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row; 0 and -0 are the same number."""
-    bits = np.dtype(f"u{X.dtype.itemsize}")
-    hashes = np.zeros(len(X), np.uint64)
-    for column in X.T:
-        hashes += np.ascontiguousarray(column + X.dtype.type(0)).view(bits)
-        hashes *= _STEP
-        hashes ^= hashes >> np.uint64(29)
-    return hashes
+    return core.hash_contents(X) if X.dtype in (np.float32, np.float64) else hash_contents(X)
 
 
 @runtime_checkable

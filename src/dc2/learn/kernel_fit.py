@@ -14,16 +14,27 @@ from numpy.typing import NDArray
 
 from dc2.compress.compressor import Compressor
 from dc2.compress.sampling import distinct_rows, take_sample
+from dc2.core.gpu.device_rows import DeviceRows
 from dc2.engines.engine import Engine
 from dc2.engines.map_rows import RunOptions, engine_for
+from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.io.resolve import as_source
 from dc2.io.source import Block, Source
-from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, gradient_sizes
+from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, beside, gradient_sizes, spread_of
 from dc2.learn.kernel_parts import EXACT_ROWS, PART_CENTRES, MachinesOfParts, PartMachine, by_leaf, fit_part, part_fold
 from dc2.learn.kernel_search import WORTH_A_STEP, Chosen, Fold, KernelSearch, Points, SearchSpace, Trial, best_ridge
-from dc2.learn.kernel_solver import ExactRidge, NormalSums, ProjectedRidge, kernel_matrix, normal_sums, predicted
+from dc2.learn.kernel_solver import (
+    ExactRidge,
+    ProjectedRidge,
+    conjugate_gradients,
+    kernel_matrix,
+    normal_sums,
+    predicted,
+    residual_sums,
+    total,
+)
 from dc2.learn.metadata_routing import check_length
 from dc2.parameters import usable_threads
 from dc2.random import tree_seed
@@ -39,6 +50,12 @@ FIRST_CENTRES, MOST_CENTRES = 1000, 8192
 ROWS_PER_CENTRE = 8
 PASS_COST = 4e12
 """Largest product of rows and squared centres of an automatic choice: a pass takes about a minute of one core."""
+PAIR_COST = 100
+"""Time of the kernel between a row and a centre, in units of that product."""
+WORTH_ITERATING = 2
+"""Rows that are more than so many times the sample are read several times, with the sample as preconditioner."""
+CONVERGED, MOST_PASSES = 1e-3, 12
+"""Iterations end when the squared error of the solution is so small a share of the loss."""
 WORTH_DOUBLING = 0.98
 """Centres are doubled as long as the loss falls below this share of the loss before."""
 MODEL_BYTES = 128 * 2**20
@@ -158,8 +175,15 @@ class _Rows:
     engine: Engine
     known: _Known
     n_rows: int
-    pool: Points
-    held: Points
+    total_weight: float
+    pool: Points  # in random order
+    held: Points  # in the order of rows
+
+    def searched(self) -> Points:
+        """Return a random subset of the held-out rows; the first ones may be all alike."""
+        if len(self.held) <= SEARCHED:
+            return self.held
+        return self.held.take(np.random.default_rng(len(self.held)).permutation(len(self.held))[:SEARCHED])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +199,16 @@ class _Known:
     def of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the targets of some rows, minus the offset, in units of the scale."""
         return np.asarray((self.targets.of(numbers) - self.offset) / self.scale)
+
+    def taught(
+        self, block: Block, X: Any, metric: ColumnMetric
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the rows of a block that are not held out, in the units of a metric, their targets and weights."""
+        numbers = np.arange(block.start, block.stop)
+        kept = np.flatnonzero(~self.held(numbers))
+        weights = None if block.weights is None else block.weights[kept]
+        X = metric.apply(X)
+        return X if len(kept) == len(X) else X[beside(X, kept)], self.of(numbers[kept]), weights
 
     def held(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which rows are held out."""
@@ -199,13 +233,14 @@ def fit_machine(
     offset = np.average(raw, axis=0, weights=weights)
     scale = np.ones(targets.n_outputs)
     if not targets.n_classes:
-        spread = np.sqrt(np.average((raw - offset) ** 2, axis=0, weights=weights))
+        spread = spread_of(raw - offset, weights)
         scale = np.where(spread > 0, spread, 1.0)
     points = Points(sample.X, (raw - offset) / scale, weights, np.broadcast_to(offset / scale, raw.shape))
     whole = sample.n_rows <= size
     if whole:
         points = _distinct(points)
-    search = KernelSearch(scorer(targets.n_classes), tree_seed(seeds) % 2**31)
+    unit = 10.0 ** min(0, round(np.log10(weights.mean())))
+    search = KernelSearch(scorer(targets.n_classes), tree_seed(seeds) % 2**31, unit)
     order = np.random.default_rng(seeds).permutation(len(points))
     if whole and len(points) <= SEARCHED and (plan.n_centres is None or plan.n_centres >= len(points)):
         return _fitted_on_all(points, order, search, plan, offset, scale)
@@ -218,8 +253,9 @@ def fit_machine(
     numbers = held.astype(np.int64) if whole else sample.rows[held]
     n_rows = len(points) if whole else sample.n_rows
     known = _Known(source.feature_names, targets, offset, scale, numbers)
-    rows = _Rows(source, engine, known, n_rows, points.take(pool), points.take(held))
-    chosen = search.best([Fold(rows.pool.take(slice(SEARCHED)), rows.held.take(slice(SEARCHED)))], plan.space)
+    weight = points.weights.sum() if whole else sample.total_weight
+    rows = _Rows(source, engine, known, n_rows, weight, points.take(pool), points.take(held))
+    chosen = search.best([Fold(rows.pool.take(slice(SEARCHED)), rows.searched())], plan.space)
     return _Fit(rows, chosen, search, plan, usable_threads(options.n_jobs), seeds).run()
 
 
@@ -291,7 +327,7 @@ def importances_of(
     """Return the share of each column in the gradient, per standard deviation of the column."""
     if chosen.shape.name == "rpf":
         return np.full(centres.shape[1], np.nan)
-    sizes = gradient_sizes(chosen.shape, centres, coefficients, X) * X.std(axis=0, dtype=np.float64)
+    sizes = gradient_sizes(chosen.shape, centres, coefficients, X) * spread_of(X - X.mean(axis=0, dtype=np.float64))
     total = sizes.sum()
     shares: NDArray[np.float64] = sizes / total if total > 0 else np.zeros(len(sizes))
     return shares
@@ -317,9 +353,7 @@ class _Fit:
         centres, coefficients = found.centres, found.coefficients
         parts, outputs = self._in_parts(found)
         if parts is None:
-            at = self.shape.at(centres)
-            everything = found.sums + normal_sums(at, len(centres), self.held.X, self.held.Y, self.held.weights)
-            coefficients = ProjectedRidge(everything, found.K).coefficients(found.ridge)
+            coefficients = found.with_held_out()
         coefficients = coefficients.astype(centres.dtype)
         machine = KernelMachine(
             self.metric, self.shape, centres, coefficients, rows.known.offset, rows.known.scale, parts, found.ridge,
@@ -348,7 +382,8 @@ class _Fit:
     def _signatures_are_better(self) -> bool:
         """Return whether signatures are better centres than rows; they are not if rows have no structure."""
         count = min(FIRST_CENTRES, self.plan.n_centres or FIRST_CENTRES, len(self.pool) // 4)
-        train, held = self.pool.take(slice(ROWS_PER_CENTRE * count)), self.held.take(slice(SEARCHED))
+        train = self.pool.take(slice(ROWS_PER_CENTRE * count))
+        held = self.rows.searched().measured_by(self.metric)
         tried = [
             self.search.on_centres(Fold(train, held, centres), self.chosen, self.plan.space, stage)
             for stage, centres in (
@@ -357,32 +392,82 @@ class _Fit:
         ]  # fmt: skip
         return tried[1].loss < tried[0].loss
 
+    @property
+    def _iterates(self) -> bool:
+        """Whether rows are so many that a sample is a good preconditioner."""
+        return self.rows.n_rows > WORTH_ITERATING * len(self.pool)
+
     def _most_centres(self) -> int:
-        affordable = max(FIRST_CENTRES, np.sqrt(PASS_COST / self.rows.n_rows))
-        useful = max(4 * FIRST_CENTRES, self.rows.n_rows / ROWS_PER_CENTRE)
+        n_rows, n_summed = self.rows.n_rows, len(self.pool) if self._iterates else self.rows.n_rows
+        per_centre = PAIR_COST * n_rows if self._iterates else 0  # the root of n_summed m^2 + per_centre m = PASS_COST
+        root = np.sqrt(per_centre**2 + 4.0 * n_summed * PASS_COST)
+        affordable = max(FIRST_CENTRES, (root - per_centre) / (2 * n_summed))
+        useful = max(4 * FIRST_CENTRES, n_rows / ROWS_PER_CENTRE)
         return int(min(len(self.pool), MOST_CENTRES, affordable, useful))
 
     def _with_centres(self, count: int) -> _OnCentres:
-        rows = self.rows
-        centres = signatures_of(self.pool, count, self.search.seed) if self.by_signatures else self.pool.X[:count]
+        rows, pool, held, metric = self.rows, self.pool, self.held, self.metric
+        centres = signatures_of(pool, count, self.search.seed) if self.by_signatures else pool.X[:count]
         at, K = self.shape.at(centres), kernel_matrix(self.shape, centres)
-        adder = _Adder(self.metric, at, len(centres), rows.known)
-        parts = rows.engine.map(
-            adder, rows.source, stage="conquer", merge=NormalSums.total, result_bytes=8 * len(centres) ** 2
-        )
-        sums = NormalSums(np.zeros(K.shape), np.zeros((len(K), rows.known.targets.n_outputs)))
-        for part in parts:  # in block order, whichever thread was first: the sums do not depend on n_jobs
-            sums = NormalSums.total([sums, part])
+        size = K.nbytes
+        if self._iterates:
+            sample, engine = as_source(pool.X, sample_weight=pool.weights), ThreadEngine(self.n_threads)
+            parts = engine.map(partial(_add_points, at, len(K), pool.Y), sample, stage="search", result_bytes=size)
+        else:
+            adder = _Adder(rows.known, metric, at, len(K))
+            parts = rows.engine.map(adder, rows.source, stage="conquer", merge=total, result_bytes=size)
+        sums = total(parts)  # in block order, whichever thread was first: they do not depend on n_jobs
         path = ProjectedRidge(sums, K)
 
-        def tried(ridge: float) -> _OnCentres:
-            coefficients = path.coefficients(ridge)
-            outputs = predicted(at, coefficients, self.held.X)
-            loss, error = self.search.score(outputs, self.held)
-            self._record_trial("centres", self.shape, ridge, len(centres), 1, loss, error)
-            return _OnCentres(centres, sums, K, coefficients, ridge, loss, outputs)
+        def with_held_out(ridge: float) -> NDArray[np.float64]:
+            more = normal_sums(at, len(K), held.X, held.Y, held.weights)
+            return ProjectedRidge(sums + more, K).coefficients(ridge)
 
-        found: _OnCentres = best_ridge(tried, self.chosen.ridge, self.plan.space.ridge)
+        def tried(ridge: float) -> _OnCentres:
+            found = self._on_these(at, centres, path.coefficients(ridge), ridge, partial(with_held_out, ridge))
+            if not self._iterates:
+                self._record_trial("centres", self.shape, ridge, len(K), 1, found.loss, found.error)
+            return found
+
+        found: _OnCentres = best_ridge(tried, self.chosen.ridge, self.search.unit, self.plan.space.ridge)
+        return self._iterated(found, at, K, path) if self._iterates else found
+
+    def _on_these(
+        self,
+        at: KernelAt,
+        centres: NDArray[Any],
+        coefficients: NDArray[np.float64],
+        ridge: float,
+        with_held_out: Callable[[], NDArray[np.float64]],
+    ) -> _OnCentres:
+        outputs = predicted(at, coefficients, self.held.X)
+        loss, error = self.search.score(outputs, self.held)
+        return _OnCentres(centres, coefficients, ridge, loss, error, outputs, with_held_out)
+
+    def _iterated(self, found: _OnCentres, at: KernelAt, K: NDArray[np.float64], path: ProjectedRidge) -> _OnCentres:
+        """Improve a machine of the sample until it is that of all rows; each step takes one pass."""
+        rows, held, ridge = self.rows, self.held, found.ridge
+        weight = rows.total_weight - held.weights.sum()
+
+        def summed(coefficients: NDArray[np.float64], *, against_targets: bool) -> NDArray[np.float64]:
+            adder = _ResidualAdder(rows.known, self.metric, at, coefficients, against_targets)
+            parts = rows.engine.map(adder, rows.source, stage="conquer", merge=total)
+            sums = total(parts)
+            change = ridge * (K @ coefficients)
+            return sums - change if against_targets else sums + change
+
+        solved = path.solver(ridge, weight / self.pool.weights.sum())
+        squared_error = np.average(((held.Y - found.outputs) ** 2).sum(axis=1), weights=held.weights)
+        a, rest, step = conjugate_gradients(
+            found.coefficients, summed(found.coefficients, against_targets=True), solved,
+            partial(summed, against_targets=False), CONVERGED * weight * squared_error, MOST_PASSES - 1,
+        )  # fmt: skip
+
+        def with_held_out() -> NDArray[np.float64]:
+            return np.asarray(a + step * solved(rest + residual_sums(at, a, held.X, held.Y, held.weights)))
+
+        found = self._on_these(at, found.centres, a + step * solved(rest), ridge, with_held_out)
+        self._record_trial("centres", self.shape, ridge, len(K), 1, found.loss, found.error)
         return found
 
     def _record_trial(
@@ -481,12 +566,13 @@ class _Fit:
 @dataclass(frozen=True, eq=False)
 class _OnCentres:
     centres: NDArray[Any]
-    sums: NormalSums
-    K: NDArray[np.float64]
     coefficients: NDArray[np.float64]
     ridge: float
     loss: float
+    error: float
     outputs: NDArray[np.float64]
+    with_held_out: Callable[[], NDArray[np.float64]]
+    """Returns the coefficients for all rows with the held-out ones."""
 
 
 def signatures_of(pool: Points, count: int, seed: int) -> NDArray[Any]:
@@ -495,22 +581,47 @@ def signatures_of(pool: Points, count: int, seed: int) -> NDArray[Any]:
     return compressor.fit(pool.X, sample_weight=pool.weights).signatures_.points.astype(pool.X.dtype)
 
 
+def _add_points(at: KernelAt, n_centres: int, targets: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
+    return normal_sums(at, n_centres, block.X, targets[block.start : block.stop], block.weights, block.start)
+
+
 @dataclass(frozen=True, eq=False)
 class _Adder:
     """Sums over the rows of a block that are not held out; small enough to be sent to workers."""
 
+    known: _Known
     metric: ColumnMetric
     kernel: KernelAt
     n_centres: int
-    known: _Known
 
-    def __call__(self, block: Block) -> NormalSums:
-        X = self.metric.apply(usable(block, self.known.names))
-        numbers = np.arange(block.start, block.stop)
-        kept = ~self.known.held(numbers)
-        weights = None if block.weights is None else block.weights[kept]
-        targets = self.known.of(numbers[kept])
-        return normal_sums(self.kernel, self.n_centres, X[kept], targets, weights, block.start)
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        X, targets, weights = self.known.taught(block, usable(block, self.known.names), self.metric)
+        return normal_sums(self.kernel, self.n_centres, X, targets, weights, block.start)
+
+
+@dataclass(frozen=True, eq=False)
+class _ResidualAdder:
+    """K' (Y - K a), or K' K a, over the rows of a block that are not held out, on the GPU if they are there."""
+
+    known: _Known
+    metric: ColumnMetric
+    kernel: KernelAt
+    coefficients: NDArray[np.float64]
+    against_targets: bool
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        rows = block.rows
+        if not isinstance(rows, DeviceRows) or not self.kernel.on_device:
+            return self._sums(block, usable(block, self.known.names))
+        with rows.device.use():
+            X = rows.X.astype(rows.dtype, copy=False)
+            return self._sums(block, X if values_usable(X) else usable(block, self.known.names))
+
+    def _sums(self, block: Block, X: Any) -> NDArray[np.float64]:
+        X, targets, weights = self.known.taught(block, X, self.metric)
+        return residual_sums(
+            self.kernel, self.coefficients, X, targets if self.against_targets else None, weights, block.start
+        )
 
 
 @dataclass(frozen=True, eq=False)

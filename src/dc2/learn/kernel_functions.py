@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dc2.core.gpu.device import cupy
 from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.spectral.rpf import rpf_similarity
@@ -17,15 +18,40 @@ from dc2.trees.forest import RPForest
 FOREST_TREES = 200
 """Trees of the rpf-kernel. A row is compared with every centre: 800 trees would take four times as long."""
 
-Profile = Callable[[NDArray[Any]], NDArray[Any]]
+Profile = Callable[[Any], Any]
 
-# Each kernel as a function of r = distance / bandwidth, from the smoothest on.
+
+def _gaussian(squared: Any) -> Any:
+    squared *= -0.5
+    return np.exp(squared, out=squared)
+
+
+def _laplacian(squared: Any) -> Any:
+    r = np.sqrt(squared, out=squared)
+    return np.exp(np.negative(r, out=r), out=r)
+
+
+def _matern32(squared: Any) -> Any:
+    squared *= 3
+    r = np.sqrt(squared, out=squared)
+    decay = np.exp(-r)
+    r += 1
+    return np.multiply(r, decay, out=r)
+
+
+def _matern52(squared: Any) -> Any:
+    squared *= 5
+    r = np.sqrt(squared)
+    squared /= 3
+    squared += r
+    squared += 1
+    return np.multiply(squared, np.exp(np.negative(r, out=r), out=r), out=squared)
+
+
+# Each kernel as a function of (distance / bandwidth)^2, computed in place, from the smoothest on.
 _PROFILES: dict[str, Profile] = {
-    "gaussian": lambda r: np.exp(-0.5 * r * r),
-    "matern52": lambda r: (1 + 5**0.5 * r + 5 / 3 * r * r) * np.exp(-(5**0.5) * r),
-    "matern32": lambda r: (1 + 3**0.5 * r) * np.exp(-(3**0.5) * r),
-    "laplacian": lambda r: np.exp(-r),
-}
+    "gaussian": _gaussian, "matern52": _matern52, "matern32": _matern32, "laplacian": _laplacian
+}  # fmt: skip
 
 # -k'(r) / r, from which gradients are made. The gradient of the Laplacian kernel is undefined where rows are equal.
 _SLOPES: dict[str, Profile] = {
@@ -42,6 +68,8 @@ KERNELS = (*RADIAL, "rpf")
 
 class KernelAt(Protocol):
     """A kernel between any rows and fixed centres."""
+
+    on_device: ClassVar[bool]  # whether the rows may be on a GPU
 
     def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the kernel of shape (n_rows, n_centres), in the dtype of the rows."""
@@ -85,28 +113,28 @@ class KernelShape:
         return _RadialAt(self.name, self.bandwidth, centres)
 
     def slopes(self, X: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
-        """Return G such that the gradient of sum_j a_j k(x_i, c_j) is sum_j a_j G_ij (c_j - x_i)."""
-        distances = np.sqrt(squared_distances(X, centres))
-        slopes: NDArray[Any] = _SLOPES[self.name](distances / self.bandwidth) / self.bandwidth**2
+        """Return G such that the gradient of sum_j a_j k(x_i, c_j) is sum_j a_j G_ij (c_j - x_i), in bandwidths."""
+        slopes: NDArray[Any] = _SLOPES[self.name](np.sqrt(squared_distances(X, centres)))
         return slopes
 
 
 @dataclass(frozen=True, eq=False)
 class _RadialAt:
+    on_device: ClassVar[bool] = True
     name: str
     bandwidth: float
     centres: NDArray[Any]
 
     def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
         scale = X.dtype.type(1 / self.bandwidth)
-        r = squared_distances(X, self.centres.astype(X.dtype, copy=False))
-        np.sqrt(r, out=r)
-        r *= scale
-        return _PROFILES[self.name](r).astype(X.dtype, copy=False)
+        squared = squared_distances(X * scale, beside(X, self.centres) * scale)
+        kernel: NDArray[Any] = _PROFILES[self.name](squared)
+        return kernel
 
 
 @dataclass(frozen=True, eq=False)
 class _ForestAt:
+    on_device: ClassVar[bool] = False
     forest: RPForest
     bandwidth: float
 
@@ -115,11 +143,23 @@ class _ForestAt:
         return rpf_similarity(counts, self.forest.n_trees, self.bandwidth).astype(X.dtype, copy=False)
 
 
+def beside(X: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the host where rows are: on the host or on a GPU; numbers in the dtype of the rows."""
+    if array.dtype.kind == "f":
+        array = array.astype(X.dtype, copy=False)
+    return array if isinstance(X, np.ndarray) else cupy().asarray(array)
+
+
 def squared_distances(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
-    """Return ||a - b||^2 for all pairs, in the dtype of the rows; never below zero."""
-    squared: NDArray[Any] = A @ (-2 * B.T)
-    squared += np.einsum("ij,ij->i", A, A)[:, None]
-    squared += np.einsum("ij,ij->i", B, B)
+    """Return ||a - b||^2 for all pairs, in the dtype of the rows; never below zero.
+
+    It is one product of matrices, of [a, |a|^2, 1] and [-2 b, 1, |b|^2].
+    """
+    left = np.empty_like(A, shape=(len(A), A.shape[1] + 2))
+    left[:, :-2], left[:, -2], left[:, -1] = A, np.einsum("ij,ij->i", A, A), 1
+    right = np.empty_like(B, shape=(len(B), B.shape[1] + 2))
+    right[:, :-2], right[:, -2], right[:, -1] = -2 * B, 1, np.einsum("ij,ij->i", B, B)
+    squared: NDArray[Any] = left @ right.T
     np.maximum(squared, 0, out=squared)
     return squared
 
@@ -133,9 +173,18 @@ def median_distance(points: NDArray[Any], most: int = 500) -> float:
     3.0
     """
     some = points[:most].astype(np.float64)
-    squared = squared_distances(some, some)[np.triu_indices(len(some), k=1)]
+    size = np.abs(some).max(initial=0.0) or 1.0  # whose square may be no float64
+    squared = squared_distances(some / size, some / size)[np.triu_indices(len(some), k=1)]
     apart = squared[squared > 1e-12 * squared.max(initial=0.0)]
-    return float(np.sqrt(np.median(apart))) if len(apart) else 1.0
+    return float(size * np.sqrt(np.median(apart))) if len(apart) else 1.0
+
+
+def spread_of(rows: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return the root mean square of each column, though squares may be no float64."""
+    size = np.abs(rows).max(axis=0, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    spread: NDArray[np.float64] = size * np.sqrt(np.average((rows / size) ** 2, axis=0, weights=weights))
+    return spread
 
 
 # --- columns, scaled: not at all, by standard deviation, or by the gradient of a machine ---------------------------
@@ -172,8 +221,8 @@ class ColumnMetric:
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return rows in the units of the metric, in their own dtype."""
-        moved: NDArray[Any] = X - self.shift.astype(X.dtype)
-        moved *= self.factor.astype(X.dtype)
+        moved: NDArray[Any] = X - beside(X, self.shift)
+        moved *= beside(X, self.factor)
         return moved
 
     @classmethod
@@ -183,8 +232,7 @@ class ColumnMetric:
         mean = np.average(rows, axis=0, weights=weights)
         if name == "plain":
             return cls(name, mean, np.ones(X.shape[1]))
-        rows -= mean
-        spread = np.sqrt(np.average(np.square(rows, out=rows), axis=0, weights=weights))
+        spread = spread_of(rows - mean, weights)
         rounding = np.finfo(X.dtype).eps * np.maximum(np.abs(mean), np.finfo(np.float64).tiny)
         return cls(name, mean, np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > rounding))
 
@@ -214,13 +262,14 @@ def gradient_sizes(
     Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models. Science 383 (2024).
     """
-    squares = np.zeros(X.shape[1])
+    squares, scale = np.zeros(X.shape[1]), X.dtype.type(1 / shape.bandwidth)
+    centres = centres * scale
     for first in range(0, len(X), _TILE_ROWS):
-        rows = X[first : first + _TILE_ROWS]
+        rows = X[first : first + _TILE_ROWS] * scale
         slopes = shape.slopes(rows, centres)
         for output in coefficients.astype(slopes.dtype).T:
             weighted = slopes * output
             gradient = weighted @ centres - rows * weighted.sum(axis=1)[:, None]
             squares += np.square(gradient, dtype=np.float64).sum(axis=0)
-    sizes: NDArray[np.float64] = np.sqrt(squares / len(X))
+    sizes: NDArray[np.float64] = np.sqrt(squares / len(X)) / shape.bandwidth
     return sizes

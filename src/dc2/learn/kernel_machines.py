@@ -25,7 +25,7 @@ from dc2.io.resolve import as_table
 from dc2.io.source import Block, Source
 from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
-from dc2.learn.kernel_search import SearchSpace, Trial, temperature_of
+from dc2.learn.kernel_search import SearchSpace, Trial, calibration_of, probabilities
 from dc2.learn.targets import class_labels, numeric_targets, refused
 from dc2.parameters import check_choice, check_integer, check_positive
 from dc2.random import RandomStateLike, seed_sequence
@@ -47,8 +47,8 @@ class KernelRecord:
     preparer : TablePreparer or None
     classes : ndarray or None
         Of classifiers.
-    temperature : float
-        Of classifiers: probabilities are softmax(temperature * outputs).
+    calibration : tuple of float
+        Of classifiers: the floor and the exponent of probabilities.
     one_column : bool
         Whether targets came in one dimension.
     """
@@ -57,7 +57,7 @@ class KernelRecord:
     machine: KernelMachine
     preparer: TablePreparer | None = None
     classes: NDArray[Any] | None = None
-    temperature: float = 1.0
+    calibration: tuple[float, float] = (1.0, 1.0)
     one_column: bool = True
 
     def check(self) -> None:
@@ -65,7 +65,7 @@ class KernelRecord:
         machine = self.machine
         if (
             machine.centres.shape[1] != self.columns.width
-            or not 0 < self.temperature < np.inf
+            or not all(0 < value < np.inf for value in self.calibration)
             or (self.classes is not None and self.classes.shape != machine.offset.shape)
             or (self.classes is None and self.one_column and len(machine.offset) != 1)
         ):
@@ -376,7 +376,7 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
 
     Notes
     -----
-    With m centres a pass takes O(n m (m + d)) time; the parts take O(n c (c + d)) with c of about 1000. Besides the
+    With m centres a pass takes O(n m (m + d)) time, of many rows O(n m d); the parts take O(n c (c + d)) with c of about 1000. Besides the
     rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64; predictions are made
     in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change rounding only.
 
@@ -411,8 +411,8 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
 class KernelClassifier(ClassifierMixin, KernelMachineBase):
     """Kernel ridge classification on all rows, with automatic parameters and calibrated probabilities.
 
-    The machine of `KernelRegressor` learns indicators of the classes. Probabilities are the softmax of its outputs
-    times a factor, the one with the lowest log loss on held-out rows.
+    The machine of `KernelRegressor` learns indicators of the classes. Probabilities are in proportion to powers of its
+    outputs, not less than a floor; held-out rows choose the exponent and the floor with the lowest log loss.
 
     Parameters
     ----------
@@ -422,8 +422,8 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    temperature_ : float
-        The factor above.
+    calibration_ : tuple of float
+        The floor and the exponent.
     search_path_ : list of Trial
         The machines that the search evaluated, with their loss and error rate on held-out rows.
     kernel_, bandwidth_, ridge_, metric_, n_centres_, n_parts_, column_importances_, column_scale_
@@ -447,8 +447,8 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
         classes, codes = np.unique(class_labels(y, "KernelClassifier(...)"), return_inverse=True)
         fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
         held = fitted.held
-        temperature = temperature_of(fitted.outputs, held.Y + held.base, held.weights) if len(classes) > 1 else 1.0
-        return KernelRecord(opened.columns, fitted.machine, opened.preparer, classes, temperature)
+        calibration = calibration_of(fitted.outputs + held.base, held.Y + held.base, held.weights)
+        return KernelRecord(opened.columns, fitted.machine, opened.preparer, classes, calibration)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -458,9 +458,9 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
         return classes
 
     @property
-    def temperature_(self) -> float:
-        """The factor of the outputs before softmax."""
-        return self._record.temperature
+    def calibration_(self) -> tuple[float, float]:
+        """The floor and the exponent: probabilities are in proportion to max(output, floor) ** exponent."""
+        return self._record.calibration
 
     def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(self.classes_[outputs.argmax(axis=1)])
@@ -471,14 +471,8 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class for each row, in the same form as `predict`."""
-        temperature = self._record.temperature if hasattr(self, "_record") else 1.0
-
-        def shares(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-            scores = temperature * (outputs - outputs.max(axis=1, keepdims=True))
-            exponentials = np.exp(scores)
-            return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
-
-        return self._map_outputs(X, shares)
+        check_is_fitted(self)
+        return self._map_outputs(X, lambda outputs: probabilities(outputs, *self._record.calibration))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -155,6 +155,7 @@ class KernelSearch:
 
     score: Scorer
     seed: int
+    unit: float = 1.0  # of ridges
     path: list[Trial] = field(default_factory=list)
 
     def best(self, folds: Sequence[Fold], space: SearchSpace) -> Chosen:
@@ -266,9 +267,9 @@ class KernelSearch:
             self.path.append(Trial(stage, metric.name, shape.name, shape.bandwidth, ridge, n_centres, 1, loss, error))
             return Chosen(metric, shape, ridge, loss, outputs)
 
-        start = FIRST_RIDGE if best is None else best.ridge
+        start = FIRST_RIDGE * self.unit if best is None else best.ridge
         give_up = np.inf if best is None or stage != "search" else GIVE_UP * best.loss
-        found: Chosen = best_ridge(tried, start, space.ridge, give_up)
+        found: Chosen = best_ridge(tried, start, self.unit, space.ridge, give_up)
         return found
 
     def _scored(self, outputs: Sequence[NDArray[np.float64]], held: Sequence[Points]) -> tuple[float, float]:
@@ -285,18 +286,24 @@ class KernelSearch:
         return gradient_sizes(best.shape, train.X, ridge.coefficients(best.ridge), train.X)
 
 
-def best_ridge(tried: Callable[[float], Any], start: float, fixed: float | None, give_up: float = np.inf) -> Any:
-    """Search along the grid of ridges as long as the loss falls; stop if the first loss is above `give_up`."""
+def best_ridge(
+    tried: Callable[[float], Any], start: float, unit: float, fixed: float | None, give_up: float = np.inf
+) -> Any:
+    """Search along the grid of ridges as long as the loss falls; stop if the first loss is above `give_up`.
+
+    A unit below 1 shifts the grid: where weights are small, so is the ridge that suits them.
+    """
     if fixed is not None:
         return tried(fixed)
-    index = int(np.abs(np.log10(RIDGES / start)).argmin())
-    best = tried(float(RIDGES[index]))
+    ridges = RIDGES * unit
+    index = int(np.abs(np.log10(ridges / start)).argmin())
+    best = tried(float(ridges[index]))
     if best.loss > give_up:
         return best
     for step in (1, -1):
         at = index + step
-        while 0 <= at < len(RIDGES):
-            found = tried(float(RIDGES[at]))
+        while 0 <= at < len(ridges):
+            found = tried(float(ridges[at]))
             if not found.loss < best.loss:
                 break
             best, at = found, at + step
@@ -305,13 +312,29 @@ def best_ridge(tried: Callable[[float], Any], start: float, fixed: float | None,
     return best
 
 
-def temperature_of(outputs: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the t that minimises the log loss of softmax(t * outputs) on held-out rows."""
+def calibration_of(
+    outputs: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return the floor and the exponent of `probabilities` with the lowest log loss on held-out rows."""
 
-    def log_loss(log_t: float) -> float:
-        scores = np.exp(log_t) * outputs
-        scores -= scores.max(axis=1, keepdims=True)
-        log_shares = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return float(-(weights @ (shares * log_shares).sum(axis=1)) / weights.sum())
+    def log_loss(log_exponent: float, floor: float) -> float:
+        logs = np.log(probabilities(outputs, floor, float(np.exp(log_exponent))))
+        return float(-(weights @ (shares * logs).sum(axis=1)) / weights.sum())
 
-    return float(np.exp(minimize_scalar(log_loss, bounds=(np.log(0.1), np.log(100.0)), method="bounded").x))
+    bounds = np.log(0.1), np.log(30.0)
+    tried = [
+        (minimize_scalar(log_loss, args=(floor,), bounds=bounds, method="bounded"), float(floor))
+        for floor in np.geomspace(1e-4, 0.5 / outputs.shape[1], 10)
+    ]
+    best, floor = min(tried, key=lambda one: one[0].fun)
+    return floor, float(np.exp(best.x))
+
+
+def probabilities(outputs: NDArray[np.float64], floor: float, exponent: float) -> NDArray[np.float64]:
+    """Return shares of the classes in proportion to max(output, floor) ** exponent; the outputs estimate shares."""
+    powers = np.maximum(outputs, floor)
+    powers /= powers.max(axis=1, keepdims=True)
+    powers **= exponent
+    powers = np.maximum(powers, np.finfo(np.float64).tiny)
+    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return shares

@@ -5,10 +5,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from dc2.errors import ParameterError
-from dc2.parameters import check_choice, check_integer
+from dc2.parameters import check_choice, check_integer, one_blas_thread
 from dc2.random import RandomStateLike, seed_sequence
 from dc2.spectral.eigenvectors import (
     NEGLIGIBLE,
@@ -299,7 +298,7 @@ def spectral_clustering(
     if check_integer("n_clusters", n_clusters, low=1) > len(similarity):
         raise ParameterError(f"n_clusters is {n_clusters}, but there are only {len(similarity)} points; ask for fewer.")
     rng = np.random.default_rng(seed_sequence(random_state))
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         points = distinct_points(similarity, weights)
         result = _cluster_distinct(points.similarity, n_clusters, assign, points.weights, rng)
     return replace(result, labels=result.labels[points.of_point], embedding=result.embedding[points.of_point])

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dc2.errors import ParameterError
 from dc2.graph.conquest import RESAMPLINGS, Conquest, Path, Spectrum
@@ -19,7 +18,7 @@ from dc2.graph.layers import by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.nodes import DenseSimilarity, Nodes, SimilarityRecipe
 from dc2.graph.select_k import drawn_weights
-from dc2.parameters import MOST_SIGNATURES, check_integer, usable_threads
+from dc2.parameters import MOST_SIGNATURES, check_integer, one_blas_thread, usable_threads
 from dc2.random import tree_seed
 from dc2.spectral.assignment import Assign, SpectralResult, spectral_clustering
 from dc2.spectral.eigenvectors import NEGLIGIBLE, normalized_affinity
@@ -103,7 +102,7 @@ def spectra(
         # since SciPy holds the interpreter's lock and lets only one thread work.
         return np.asarray(np.linalg.eigvalsh(affinity)[::-1][:n_eigenvalues], np.float64)
 
-    with threadpool_limits(limits=1), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(usable_threads(n_jobs)) as pool:
         return Spectra(np.array(bandwidths), np.stack(list(pool.map(leading, bandwidths))))
 
 

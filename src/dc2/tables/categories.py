@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from dc2.parameters import one_blas_thread
 from dc2.tables.column_transforms import CategoryTransform
 from dc2.tables.column_types import Category
 
@@ -70,7 +70,7 @@ def by_correspondence(
     seen = share > 0
     lines = np.stack([one.codes + start for one, start in zip(categories, starts, strict=False)], axis=1)
     inverse = np.where(seen, 1.0 / np.sqrt(np.where(seen, share, 1.0) * len(categories)), 0.0)
-    with threadpool_limits(limits=1):  # bits must not depend on the number of threads
+    with one_blas_thread():  # bits must not depend on the number of threads
         together = _pairs(lines, len(share)) / len(lines) - np.outer(share, share)
         values, vectors = np.linalg.eigh(together * np.outer(inverse, inverse))
     values, vectors = values[::-1], vectors[:, ::-1]

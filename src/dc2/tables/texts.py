@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import LinearOperator, svds
-from threadpoolctl import threadpool_limits
 
 from dc2.core.reference import hash_at
 from dc2.errors import InputError
 from dc2.io.frames import Frame
 from dc2.io.model_file import saved_record
+from dc2.parameters import one_blas_thread
 from dc2.tables.values import Words, as_words, column_values
 
 BUCKETS = 2**12
@@ -218,7 +218,7 @@ def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float
         dtype=np.float64,
     )
     begin = hash_at(START, np.arange(min(rows.shape))) / 2.0**64 - 0.5
-    with threadpool_limits(limits=1):  # bits must not depend on the number of threads
+    with one_blas_thread():  # bits must not depend on the number of threads
         _, sizes, vectors = svds(about_mean, k=most, v0=begin)
     order = np.argsort(-sizes, kind="stable")
     sizes, vectors = sizes[order], vectors[order].T

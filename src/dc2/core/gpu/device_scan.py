@@ -105,8 +105,8 @@ MOST_TILE_ROWS = 2**16
 ROWS_PER_BIN = 16  # wanted in a tile, if it is large enough
 HELD_BYTES = 256  # of a row, held by one thread, at most; the headers repeat this number and the next
 HELD_BY_MANY_BYTES = 80  # held by each of the 1024 threads of a block
-_NO_SUMS = (np.empty(0, np.int64), np.empty(0))  # for the host: the sums stay on the GPU
-MOST_MULTIPLIED = 2048  # signatures up to which approximate products with all of them pay off
+_NO_SUMS = (np.empty(0, np.int64), np.empty(0), np.empty(0))  # for the host: the sums stay on the GPU
+MOST_MULTIPLIED = 2**14  # signatures up to which approximate products with all of them pay off
 FEWEST_MULTIPLIED = 2**12  # rows from which they do
 PRODUCT_BYTES = 2**30  # of products at a time
 NARROW = 32  # columns: one group holds them, and the fast memory their centres
@@ -196,6 +196,7 @@ class _Scan:
             self.magic = device.array(sums.magic)
             self.counts = device.xp.zeros(self.signatures, np.uint64)
             self.totals = device.xp.zeros((2, self.signatures, self.width + 2), np.float64)
+            self.reach = device.xp.zeros(self.signatures, np.uint64)  # the bits of numbers that are not negative
             self.sum_centres = self._kept(centres.points)
 
     def all_pieces(
@@ -242,9 +243,11 @@ class _Scan:
         """Add the sums on the GPU to those of the host; several threads may add to the same sums."""
         if self.sums is not None:
             counts, totals = self.device.asnumpy(self.counts).astype(np.int64), self.device.fetched(self.totals)
+            reach = self.device.asnumpy(self.reach).view(np.float64)
             with ADDING:
                 np.add(self.sums.counts, counts, out=self.sums.counts)
                 np.add(self.sums.totals, totals, out=self.sums.totals)
+                np.maximum(self.sums.reach, reach, out=self.sums.reach)
 
     def means(self) -> tuple[NDArray[Any], int]:
         """Return the mean of each signature's rows, on the host, and how many sums are not finite."""
@@ -296,7 +299,8 @@ class _Scan:
             *strided(X), len(X),
             self.directions.data, self.thresholds, self.children, self.nodes, self.directions.step,
             self.centres.data, lists, self.gaps, self.candidates, -(-self.candidates // 4) * 4, self.centres.step,
-            self.beam, order, leaves, ids, squares, near_ids, near_squared, few,
+            self.beam, order, leaves, ids, squares, None if self.sums is None else self.reach,
+            near_ids, near_squared, few,
             self.device.xp.empty(kept, self.dtype), self.device.xp.empty(kept, np.int32), kept[1], bad,
             *([None] * 4 if products is None else [products, *self._bound_fields]),
         ]  # fmt: skip

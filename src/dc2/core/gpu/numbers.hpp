@@ -49,6 +49,7 @@ DC2_FUNCTION void add_to(double* total, double term) { atomicAdd(total, term); }
 DC2_FUNCTION void add_to(Hash* total, Hash term) { atomicAdd(total, term); }
 DC2_FUNCTION int add_and_return_before(int* total, int term) { return atomicAdd(total, term); }
 DC2_FUNCTION void lower_to(Hash* value, Hash other) { atomicMin(value, other); }
+DC2_FUNCTION void raise_to(Hash* value, Hash other) { atomicMax(value, other); }
 DC2_FUNCTION Hash bits_of(double value) { return __double_as_longlong(value); }
 #else
 DC2_FUNCTION float root(float value) { return std::sqrt(value); }
@@ -63,6 +64,7 @@ DC2_FUNCTION int add_and_return_before(int* total, int term) {
     return before;
 }
 DC2_FUNCTION void lower_to(Hash* value, Hash other) { *value = other < *value ? other : *value; }
+DC2_FUNCTION void raise_to(Hash* value, Hash other) { *value = other > *value ? other : *value; }
 DC2_FUNCTION Hash bits_of(double value) {
     Hash bits;
     std::memcpy(&bits, &value, sizeof bits);

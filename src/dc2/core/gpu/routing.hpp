@@ -16,6 +16,7 @@ struct ScanJob {
     const Id* leaves;     // IN (rows) or null: where searches start, if rows have been routed already
     Id* ids;              // OUT (rows)
     double* squares;      // OUT (rows) or null: squared distances to the centres, in float64
+    Hash* reach;          // OUT (signatures) or null: raised to the largest squared distance of a row that searched
     Id* near_ids;         // OUT (rows, few) or null
     T* near_distances;    // OUT (rows, few)
     Index few;
@@ -42,6 +43,10 @@ DC2_FUNCTION void scan_rows(const ScanJob<T>& job, const Block& block) {
                 Held<T> held = {job.held_distances + slot, job.held_ids + slot, job.centres.beam};
                 Index count = search<by_bounds>(x, id, job.centres, job.bounds, products, held);
                 id = held.number(0);
+                // Distances are not negative, so their bits are in the same order.
+                if (job.reach != nullptr && is_first_lane() && held.distances[0] > T(0) &&
+                    bits_of(double(held.distances[0])) > job.reach[id])
+                    raise_to(job.reach + id, bits_of(double(held.distances[0])));
                 if (job.near_ids != nullptr && job.few > job.centres.beam) {
                     held.width = job.few;
                     count = search<by_bounds>(x, id, job.centres, job.bounds, products, held);
