@@ -362,10 +362,10 @@ class DC2Clustering(SignatureClusterer):
     def outlier_scores(self, X: Any) -> Any:
         """Return how far out each row lies: 0 to 1, higher is farther.
 
-        The distance of a row to its neighbourhood, the rows of its nearest signatures, is compared with that of a
-        typical row: 1/3 is typical, 1/2 is twice as far, 2/3 four times as far. If random hyperplanes isolate the row
-        so soon that this is rarer than its distance, as in a group of anomalies, the score is that of a distance that
-        is as rare. Scores depend only on the signatures, not on clusters or on the other rows of X.
+        The distances within which a few percent of all rows are, to 256 rows drawn by weight, are compared with those
+        of a typical row: 1/3 is typical, 1/2 is twice as far, 2/3 four times as far. A row that is farther from its
+        neighbourhood than nine rows in ten scores higher in proportion. So rows between clusters are found, and groups
+        of anomalies too. Scores depend only on the signatures, not on clusters or on the other rows of X.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from dc2.compress.compression import Compression, compress, near, near_rows
 from dc2.compress.compressor import Compressor
 from dc2.compress.divide import Plan, plan_of
 from dc2.compress.neighbor_lists import EdgesPerRow, nearest_points, signature_router
-from dc2.compress.populate import on_host, typical_distance
+from dc2.compress.populate import on_host, outlier_scores_of
 from dc2.compress.scaling import Scaling
 from dc2.compress.signatures import Signatures
 from dc2.core.neighbours_reference import squared_distances_of_pairs
@@ -377,7 +377,7 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
     outliers = None
     if plan.noise is not None:
         weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
-        typical = typical_distance(router, weights, spread)
+        typical = outlier_scores_of(router, weights, spread).typical
         outliers = Outliers(typical, plan.noise.min_cluster_share)
     return ClusterRecord(
         columns=Columns(signatures.points.shape[1]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +16,9 @@ from dask.array.utils import meta_from_array
 from dask.utils import is_dataframe_like
 from numpy.typing import NDArray
 
-from dc2.engines.dask_engine import Chunks, DaskEngine, run_job
-from dc2.engines.dask_work import Job, Reader, count_rows
+from dc2.engines.dask_engine import Chunks, DaskEngine, Job, run_job
 from dc2.engines.engine import Progress
-from dc2.errors import InputError, InputTypeError
+from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.io.arrays import ArrayLayout, check_numeric_array
 from dc2.io.csv_files import CsvOptions
 from dc2.io.files import file_source
@@ -96,6 +96,36 @@ def _pair(piece: Any, weights: Any) -> tuple[Any, Any]:
     return piece, weights
 
 
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Turns pieces into blocks; small, so that it travels to the workers. Weighed pieces are pairs with weights."""
+
+    layout: ArrayLayout | FrameLayout
+    weighed: bool = False
+
+    def block(self, piece: Any, number: int, start: int = 0, rows: int | None = None) -> Block:
+        """Return the rows of chunk `number`, of which there should be so many, the first being row `start`."""
+        where = f"chunk {number}"
+        piece, weights = piece if self.weighed else (piece, None)
+        layout: Any = self.layout
+        block: Block = layout.block(layout.checked(piece, where, start), start)
+        if rows is not None and block.n_rows != rows:
+            raise SourceError(
+                f"{where} has {block.n_rows} rows, but {rows} were expected from its declared size or from the pass "
+                "before. Every pass must give the same rows; for arrays, compute_chunk_sizes() sets wrong sizes right."
+            )
+        if weights is None:
+            return block
+        try:
+            return replace(block, weights=check_weights(weights, block.n_rows, start))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def _count_rows(piece: Any) -> int:
+    return len(piece[0]) if isinstance(piece, tuple) else len(piece)
+
+
 class DaskSource:
     """Chunks of a Dask collection.
 
@@ -134,7 +164,7 @@ class DaskSource:
         """Number of rows of each chunk."""
         counts = rows_of_chunks(self._pieces)
         if counts is None:
-            counted = run_job(Job(count_rows, None, None), self.chunks, None, "count")
+            counted = run_job(Job(_count_rows, None, None), self.chunks, None, "count")
             counts = tuple(count for _, results in counted for count in results)
         if sum(counts) == 0:
             raise InputError(

@@ -156,9 +156,7 @@ def _it(which: NDArray[np.bool_]) -> str:
 
 
 def representatives(
-    clusters: ClusterStatistics,
-    members: NDArray[Any],
-    in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    clusters: ClusterStatistics, members: NDArray[Any], in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Return one of the members of each cluster, in the units of the data, of shape (n_clusters, n_features).
 
