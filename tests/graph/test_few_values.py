@@ -14,7 +14,7 @@ from dc2.graph.density import dimension_near_rows
 
 
 def repeated(groups: int, distinct: int, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows from few distinct ones, which lie in far groups."""
+    """Draw rows from few distinct ones, which are in far groups."""
     draw = np.random.default_rng(seed)
     places = np.stack(np.meshgrid(np.arange(5), np.arange(5)), axis=2).reshape(-1, 2)[draw.permutation(25)[:groups]]
     points = (10.0 * places[:, None] + 0.3 * draw.normal(size=(groups, distinct, 2))).reshape(-1, 2)

@@ -140,7 +140,7 @@ def _across_gaps(
 def _are_few_values(nodes: GraphNodes) -> bool:
     """Return whether there are fewer distinct rows than nodes of a cluster, each repeated as often: each is a cluster.
 
-    A single row, or one that hardly comes back, shows nothing.
+    A single row, or one that is hardly repeated, shows nothing.
     """
     weights = nodes.node_weights
     return nodes.graph.rows_are_nodes and 1 < len(weights) < FEWEST and bool((weights >= FEWEST).all())

@@ -124,7 +124,8 @@ def _splits(
             a, b = b, a
         home[b], made_by[a] = a, edge
     # In this order the edges of each group are consecutive.
-    place, stack, order = [0] * n_edges, [n_edges - 1], []
+    place, stack = [0] * n_edges, [n_edges - 1]
+    order: list[int] = []
     while stack:
         edge = stack.pop()
         place[edge] = len(order)
