@@ -16,6 +16,7 @@ import re
 import resource
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -333,13 +334,14 @@ def kept_fit(run: Run) -> None:
     found = re.search(r"Go on with: .*dc2 (predict .*)", run.err)
     if found is None:
         return
-    again = shlex.split(found[1])
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {found[1]}"], capture_output=True, check=True).stdout
+    again = list(map(os.fsdecode, words.split(b"\0")[:-1]))
     if "temporary" in model.parts:
         assert model.stat().st_mode & 0o777 == 0o600, "the kept model is not private"
     labels = run.outputs["-o"]
     if run.fault == "file appears":
         labels.unlink()
-    if not (labels.name + run.data.name).isascii():
+    if any(name.isprintable() and not name.isascii() for name in (labels.name, run.data.name)):
         return  # not every terminal can show the name
     execute(run, again, fault=False)
     assert run.code == 0, f"{again} failed: {run.err}"

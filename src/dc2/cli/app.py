@@ -16,11 +16,6 @@ from dc2.cli.error_messages import with_plain_errors
 def as_command(run: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function that takes the fields of a record by name, as typer wants them, and runs with the record.
 
-    Parameters
-    ----------
-    run : callable
-        Takes a dataclass whose fields are annotated with `typer.Option` or `typer.Argument`.
-
     Examples
     --------
     >>> @dataclasses.dataclass(frozen=True)

@@ -165,8 +165,25 @@ def kept_fit(model: DC2Clustering, files: Mapping[str, Path], missing: list[str]
     if "labels" in missing:
         commands.append(["dc2", "predict", str(saved), *wanted.data, "-o", str(files["labels"])])
         commands[-1] += reading_words(wanted, by_name=hasattr(model, "feature_names_in_"))
-    go_on = f" Go on with: {' && '.join(map(shlex.join, commands))}" if commands else ""
+    go_on = f" Go on with: {' && '.join(map(shell_line, commands))}" if commands else ""
     return f"The fit is kept: the model is {str(saved)!r}.{go_on}"
+
+
+def shell_line(words: Sequence[str]) -> str:
+    r"""Return a command that a shell reads as these words, which may hold bytes that are no text.
+
+    Examples
+    --------
+    >>> print(shell_line(["dc2", "info", "my rows.csv", "a\x1b.csv"]))
+    dc2 info 'my rows.csv' $'a\x1b.csv'
+    """
+
+    def spelled(byte: int) -> str:
+        return chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}"
+
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(spelled, os.fsencode(word)))}'" for word in words
+    )
 
 
 def reading_words(wanted: LabelsOptions, by_name: bool) -> list[str]:
