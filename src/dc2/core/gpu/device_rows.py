@@ -71,15 +71,7 @@ def host_array(data: Any, places: NDArray[np.integer[Any]] | None = None) -> NDA
 class ColumnScaling:
     """The scaling of rows before routing: see `dc2.compress.scaling.Scaling`.
 
-    Attributes
-    ----------
-    exponents : ndarray of shape (n_features,), int64, or None
-    shift, factor : ndarray of shape (n_features,), or None
-    unit : bool
-    refuse_zeros : callable
-        Called with the number of the first row of zeros and their count, if rows are scaled to length 1.
-    start : int
-        Number of the first row.
+    If rows are scaled to length 1, `refuse_zeros` is called with the number of the first row of zeros and their count.
     """
 
     exponents: NDArray[np.int64] | None
