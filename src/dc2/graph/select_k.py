@@ -55,6 +55,7 @@ def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.fl
     if not total > 0:
         return 1.0
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    both: NDArray[Any]
     if n_a * n_b <= _DENSE * len(a):
         both = np.bincount(a.astype(np.int64) * n_b + b, weights)
     else:
