@@ -101,8 +101,12 @@ def watched(contender: str, folder: str) -> dict[str, object]:
     def watch() -> None:
         while process.poll() is None:
             now = dict.fromkeys(peaks, 0)
-            top = psutil.Process(process.pid)
-            for one in [top, *top.children(recursive=True)]:
+            try:
+                top = psutil.Process(process.pid)
+                family = [top, *top.children(recursive=True)]
+            except psutil.NoSuchProcess:
+                return
+            for one in family:
                 try:
                     name, memory, times = one.name(), one.memory_full_info(), one.cpu_times()
                 except psutil.Error:
@@ -190,7 +194,8 @@ def main() -> None:
     parts += model(10**10, spark, given.rows)
     print("\n\n".join(parts))
     if not given.no_page:
-        write_page("engines", "Engines, measured", parts, about, f" --rows {given.rows}")
+        options = "" if given.rows == parser.get_default("rows") else f" --rows {given.rows}"
+        write_page("engines", "Engines, measured", parts, about, options)
 
 
 if __name__ == "__main__":

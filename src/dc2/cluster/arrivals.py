@@ -93,14 +93,11 @@ class Placed:
             sums.add(part.sums)
             far_sums.add(part.far_sums)
         return Placed(
-            sums,
-            far_sums,
-            sum(part.n_rows for part in parts),
+            sums, far_sums, sum(part.n_rows for part in parts),
             NewRows.join([part.far for part in parts], seed, most_far),
             NewRows.join([part.edges for part in parts], seed, most_edges),
-            np.sum([part.noise for part in parts], axis=0),
-            sum(part.beyond for part in parts),
-        )
+            np.sum([part.noise for part in parts], axis=0), sum(part.beyond for part in parts),
+        )  # fmt: skip
 
     @property
     def weight(self) -> float:
@@ -211,14 +208,11 @@ class Work:
                 )
             far_weight = float(weights[far].sum())
             return Placed(
-                nothing,
-                nothing,
-                len(X),
+                nothing, nothing, len(X),
                 NewRows(rows[far], whole.prepared(X[far]), weights[far], ids[far], far_weight),
                 NewRows(rows[edge], tuples, weights[edge], ids[edge], float(weights.sum() - far_weight)),
-                noise,
-                float(weights[out].sum()),
-            )
+                noise, float(weights[out].sum()),
+            )  # fmt: skip
 
         parts: list[Placed] = []
         result_bytes = 0 if shared is not None else 2 * bytes_of_sums(*centres.shape)
@@ -343,20 +337,9 @@ class State:
         reach = np.zeros(n)
         np.maximum.at(reach, at, (np.sqrt(self.reach[kept]) + np.sqrt((off * off).sum(axis=1))) ** 2)
         return State(
-            points,
-            weights,
-            spread,
-            centres,
-            reach,
-            names,
-            added(self.was),
-            added(self.arrived),
-            before,
-            added(self.noise),
-            np.where(self.home >= 0, home[self.home], -1),
-            self.near,
-            self.near_weights,
-        )
+            points, weights, spread, centres, reach, names, added(self.was), added(self.arrived), before,
+            added(self.noise), np.where(self.home >= 0, home[self.home], -1), self.near, self.near_weights,
+        )  # fmt: skip
 
 
 def _pooled(

@@ -168,7 +168,7 @@ def compress_sampled(
         router = _with_centres(router, means.astype(router.dtype), sample, n_threads)
     edge_rows = EdgeRows.beyond(sample, router, per_row, seeds.sample)
     if edge_rows is not None:  # one search finds the nearest and the few nearest
-        router = replace(router, beam=max(router.beam, edge_rows.few))
+        router = router.with_beam(max(router.beam, edge_rows.few))
     sums, ids, near = add_up(source, engine, router, magic, sample.n_rows, edge_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     if len(router.trees) == 1:

@@ -127,21 +127,7 @@ def _count_rows(piece: Any) -> int:
 
 
 class DaskSource:
-    """Chunks of a Dask collection.
-
-    Parameters
-    ----------
-    pieces : dask.array.Array of one dimension
-        The chunks, as made by `dc2.engines.dask_source`.
-    reader : Reader
-        Turns a chunk into a block.
-    named : bool, default=True
-        Whether columns have names; False where they were only numbered.
-
-    Notes
-    -----
-    Where chunk sizes are unknown, `row_counts` and `n_rows` take a pass over the data when first asked.
-    """
+    """Chunks of a Dask collection."""
 
     in_memory = False
 
@@ -194,15 +180,7 @@ class DaskSource:
             start = block.stop
 
     def lazy(self, function: Callable[[Block], NDArray[Any]], like: NDArray[Any]) -> da.Array:
-        """Return what the function makes of every row, as a Dask array in the chunks of the data.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a block and returns a result for each of its rows.
-        like : ndarray
-            An array of such results; only its dtype and width are used.
-        """
+        """Return what the function makes of every row, as a Dask array in the chunks of the data."""
         worker = dask.delayed(cloudpickle.loads)(cloudpickle.dumps(_LazyFunction(function, self.reader, like[:0])))
         results: da.Array = self._pieces.map_blocks(
             _result,
@@ -245,15 +223,6 @@ def dask_source(
     extra: Sequence[str] = (),
 ) -> DaskSource:
     """Return the source for a Dask array or data frame.
-
-    Parameters
-    ----------
-    data : dask.array.Array or dask.dataframe.DataFrame
-        The rows.
-    columns, drop, extra
-        As for `dc2.io.as_source`.
-    sample_weight : str, dask array, dask series or array-like, optional
-        Weights of the rows, or the name of the column that holds them.
 
     Examples
     --------
@@ -314,13 +283,7 @@ def dask_files(
     extra: Sequence[str] = (),
     csv: CsvOptions | None = None,
 ) -> DaskSource:
-    """Return files as a source whose chunks the workers read; they must see the files under the same names.
-
-    Parameters
-    ----------
-    paths, columns, drop, sample_weight, extra, csv
-        As for `dc2.io.as_source`. A text file is one chunk: split a large one, or use Parquet.
-    """
+    """Return files as a source whose chunks the workers read; they must see the files under the same names."""
     source = file_source(paths, columns, drop, sample_weight, extra, csv)
     layout: Any = source.layout
     parts = list(source.parts(CHUNK_BYTES))
