@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dc2 import Compressor, DC2Clustering, RPNeighbors, KernelRegressor, as_source
+from dc2 import Compressor, DC2Clustering, KernelRegressor, RPNeighbors, as_source
 from dc2.core.gpu.device_rows import DeviceRows
 from dc2.engines import cuda as cuda_engine
 from dc2.engines.cuda import CudaEngine, CudaSource, fed
