@@ -13,7 +13,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2.compress.compressor import Compressor
-from dc2.compress.sampling import distinct_rows, take_sample
+from dc2.compress.sampling import take_sample
 from dc2.engines.map_rows import RunOptions, engine_for
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
@@ -57,6 +57,7 @@ from dc2.learn.kernel_solver import (
 from dc2.learn.metadata_routing import check_length
 from dc2.parameters import usable_threads
 from dc2.random import tree_seed
+from dc2.trees.neighbours import distinct_rows
 from dc2.trees.tree import RPTree
 
 SAMPLE_BYTES, FEWEST_SAMPLED, MOST_SAMPLED = 128 * 2**20, 20_000, 2**16
