@@ -1,5 +1,6 @@
 // One file, several instruction sets: DC2_ARCH names the namespace, the build sets the flags. It uses nothing from the
 // standard library that could be instantiated here and then linked into another variant.
+#include "bounds.hpp"
 #include "lanes.hpp"
 #include "neighbours.hpp"
 #include "search.hpp"
@@ -360,10 +361,10 @@ extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
 const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,     hash_contents<float>,
                                       range<float>,     around<float>,       sum_steps<float>,
-                                      offer_groups<float>, offer_links<float>, pair_squares<float>};
+                                      offer_groups<float>, offer_links<float>, pair_squares<float>, round_row<float>};
 const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,     hash_contents<double>,
                                         range<double>,     around<double>,       sum_steps<double>,
-                                        offer_groups<double>, offer_links<double>, pair_squares<double>};
+                                        offer_groups<double>, offer_links<double>, pair_squares<double>, round_row<double>};
 
 }  // namespace DC2_ARCH
 }  // namespace dc2

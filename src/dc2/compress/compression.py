@@ -24,10 +24,8 @@ from dc2.compress.places import Sphere
 from dc2.compress.populate import Lookup
 from dc2.compress.routing import Router, RowRouter
 from dc2.compress.sampling import (
-    DistinctRows,
     Sample,
     count_repeated_rows,
-    distinct_rows,
     has_distinct_rows,
     take_sample,
 )
@@ -45,6 +43,7 @@ from dc2.io.model_file import saved_record
 from dc2.io.resolve import as_source
 from dc2.io.source import Block, Source
 from dc2.random import tree_seed
+from dc2.trees.neighbours import DistinctRows, distinct_rows
 from dc2.trees.tree import NO_LIMIT
 
 REACH_BYTES = 2**20  # bytes of rows compared with their centres at a time; they fit in the cache
@@ -168,7 +167,7 @@ def compress_sampled(
         router = _with_centres(router, means.astype(router.dtype), sample, n_threads)
     edge_rows = EdgeRows.beyond(sample, router, per_row, seeds.sample)
     if edge_rows is not None:  # one search finds the nearest and the few nearest
-        router = replace(router, beam=max(router.beam, edge_rows.few))
+        router = router.with_beam(max(router.beam, edge_rows.few))
     sums, ids, near = add_up(source, engine, router, magic, sample.n_rows, edge_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     if len(router.trees) == 1:
