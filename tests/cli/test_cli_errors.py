@@ -262,9 +262,7 @@ def test_a_parameter_is_spelled_as_the_option(options: list[str], spelled: str, 
 
 def test_options_that_mend_reading_are_named(folder: Path, fails: Fails) -> None:
     (folder / "semicolons.csv").write_text("x;y\n1;2\n")
-    assert "--delimiter ';'" in fails("cluster", "semicolons.csv", "-k", "1", "-o", "l.npy")
-    (folder / "headless.csv").write_text("1.5,2.5\n3.5,4.5\n")
-    assert "--no-header" in fails("cluster", "headless.csv", "-k", "1", "-o", "l.npy")
+    assert "--delimiter ';'" in fails("cluster", "semicolons.csv", "--delimiter", "|", "-k", "1", "-o", "l.npy")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dc2 import Compressor, DC2Clustering, as_source
+from dc2 import Compressor, DC2Clustering, KernelRegressor, RPNeighbors, as_source
 from dc2.core.gpu.device_rows import DeviceRows
 from dc2.engines import cuda as cuda_engine
 from dc2.engines.cuda import CudaEngine, CudaSource, fed
 from dc2.errors import DeviceError, InputError, ParameterError
 from dc2.io import Block
 from dc2.io.source import promoted_dtype
+from dc2.learn import kernel_fit
 from support.device_data import HostDevice
 
 pytest.importorskip("support.device_twin")
@@ -67,6 +68,21 @@ def test_gpu_rows_are_compressed_like_host_rows(parameters):
     np.testing.assert_array_equal(answer, theirs.apply(X))
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("width", [7, 40])
+def test_gpu_rows_have_the_neighbours_of_host_rows(metric, width):
+    X = blobs(1200, width)
+    known, new = X[:1000], X[1000:]
+    theirs = RPNeighbors(6, metric=metric, random_state=0).fit(known)
+    ours = RPNeighbors(6, metric=metric, random_state=0).fit(on_device(known))
+    for (our_distances, our_rows), (distances, rows) in (
+        (ours.kneighbors(), theirs.kneighbors()),
+        (theirs.kneighbors(on_device(new)), theirs.kneighbors(new)),
+    ):
+        np.testing.assert_array_equal(our_rows, rows)
+        np.testing.assert_array_equal(our_distances, distances)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.int16, np.int32, np.float64])
 def test_numbers_of_any_kind_and_weights_are_taken_as_on_the_host(dtype):
     X = np.round(blobs(5000, 40, np.float64)).astype(dtype)
@@ -88,6 +104,18 @@ def test_gpu_rows_are_clustered_like_host_rows(n_rows):
     ):
         assert isinstance(answer, Marked)
         np.testing.assert_array_equal(answer, right)
+
+
+def test_kernel_machines_learn_from_gpu_rows_as_from_host_rows(monkeypatch):
+    for name, value in (("FEWEST_SAMPLED", 800), ("SAMPLE_BYTES", 1)):  # so that rows are many
+        monkeypatch.setattr(kernel_fit, name, value)
+    X = blobs(3_000, 3, np.float64)
+    y, weights = np.sin(X[:, 0]) + X[:, 1], np.random.default_rng(0).integers(1, 3, 3_000).astype(np.float64)
+    model = KernelRegressor("gaussian", bandwidth=3.0, metric="plain", n_centres=50, n_parts=1, random_state=0)
+    expected = model.fit(X, y, sample_weight=weights).predict(X)
+    answer = model.fit(on_device(X, weights), y).predict(on_device(X))
+    assert isinstance(answer, Marked)
+    np.testing.assert_allclose(answer, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from dc2 import CsvOptions, RPFCluster
 from dc2.engines.dask_source import dask_files
-from dc2.errors import InputError, ParameterError, SourceError
+from dc2.errors import InputError, ParameterError, PreparationNote, SourceError
 from dc2.io import as_source
+from dc2.io.resolve import as_table
 from dc2.spectral import RPF
 
 LINES = {
@@ -58,16 +59,33 @@ class TestCsvOptions:
         source = as_source(tmp_path / "x.csv", drop=["id"], csv=CsvOptions(delimiter=delimiter))
         assert rows_of(source).tolist() == [[1, 2.5], [3, 4]]
 
-    def test_another_separator_is_guessed_where_numbers_have_commas(self, tmp_path):
-        path = tmp_path / "umsatz.csv"
-        path.write_text("kunde;umsatz;rabatt\n1;109,39;0,107\n2;98,10;0,2\n")
-        with pytest.raises(SourceError, match="seems to separate its columns by ';'"):
-            as_source(str(path))
+    @pytest.mark.parametrize("mark", [";", "|", "\t"])
+    @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+    def test_another_separator_and_decimal_commas_are_seen(self, mark, suffix, tmp_path):
+        path = tmp_path / f"umsatz.{suffix}"
+        text = "kunde;umsatz;rabatt\n1;109,39;0,107\n2;98,10;0,2\n".replace(";", mark).encode()
+        path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+        with pytest.warns(PreparationNote, match=r"delimiter=.*decimal=','"):
+            source = as_source(str(path))
+        assert rows_of(source).tolist() == [[1, 109.39, 0.107], [2, 98.1, 0.2]]
 
-    def test_another_separator_is_guessed_in_the_message(self, tmp_path):
+    def test_numbers_in_groups_are_not_taken_for_decimals(self, tmp_path):
+        (tmp_path / "x.csv").write_text("x;y\n1,103;2\n12,000;3\n")
+        with pytest.warns(PreparationNote, match="delimiter") as notes:
+            assert as_table(tmp_path / "x.csv").feature_names == ("x", "y")
+        assert "decimal" not in str(notes[0].message)
+
+    def test_options_that_are_given_are_not_guessed(self, tmp_path):
         (tmp_path / "x.csv").write_text("x;y\n1;2\n")
-        with pytest.raises(SourceError, match=r"by ';', but ',' is expected.*CsvOptions\(delimiter=';'\)"):
-            as_source(tmp_path / "x.csv")
+        with pytest.raises(SourceError, match=r"by ';', but '\|' is expected.*CsvOptions\(delimiter=';'\)"):
+            as_source(tmp_path / "x.csv", csv=CsvOptions(delimiter="|"))
+
+    def test_a_first_line_of_numbers_is_a_row(self, tmp_path):
+        (tmp_path / "x.csv").write_text("1.5,2\n3,-4e1\n")
+        with pytest.warns(PreparationNote, match="header=False"):
+            source = as_source(tmp_path / "x.csv")
+        assert source.feature_names == ("x0", "x1")
+        assert rows_of(source).tolist() == [[1.5, 2], [3, -40]]
 
     @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
     def test_without_a_line_of_names_columns_are_numbered(self, suffix, tmp_path):
@@ -157,6 +175,7 @@ FLIPS = """
 import sys, numpy as np, pyarrow as pa
 from dc2.errors import InputError, InputTypeError
 from dc2.io import as_source
+from dc2.io.resolve import as_table
 path = sys.argv[1]
 whole = open(path, "rb").read()
 rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from dc2 import DC2Clustering, TablePreparer
 from dc2.errors import InputError
 
 
-@pytest.mark.parametrize("numbers", [["1,5", "22,75", "3,0"], ["1,234", "12,345,678", "9,100.5"]])
+@pytest.mark.parametrize("numbers", [["1,5", "22,75", "3,0"], ["1,234", "0,500", "9,100"]])
 def test_numbers_with_commas_are_refused_and_not_taken_for_words(numbers: list[str]) -> None:
     frame = pd.DataFrame({"a": numbers * 20, "b": np.arange(60.0)})
     with pytest.raises(InputError, match=r"column 'a' holds numbers with commas, such as '1,"):
@@ -30,9 +30,26 @@ def test_a_dash_is_a_blank() -> None:
     assert "missing values (25.0%)" in TablePreparer().fit(table).decisions_["x"]
 
 
-@pytest.mark.parametrize("values", [["5.1%", "30.2 %"], ["$1,234.50", "$9.99"], ["12 €", "7.50 €"]])
-def test_numbers_with_signs_are_refused_by_name(values: list[str]) -> None:
-    table = pd.DataFrame({"x": values * 50, "y": np.arange(100.0)})
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["5.1%", "30.2 %", "7%"], [5.1, 30.2, 7]),
+        (["$1,234.50", "$9.99", "-$2"], [1234.5, 9.99, -2]),
+        (["1,103", "12,345,678", "9"], [1103, 12_345_678, 9]),
+    ],
+)
+def test_numbers_with_signs_or_in_groups_are_numbers(texts: list[str], numbers: list[float]) -> None:
+    rng = np.random.default_rng(0)
+    others = {"y": rng.normal(size=300)}
+    written = TablePreparer().fit(pd.DataFrame({"x": texts * 100, **others}))
+    plain = TablePreparer().fit(pd.DataFrame({"x": numbers * 100, **others}))
+    assert repr(texts[0]) in written.decisions_["x"] or repr(texts[1]) in written.decisions_["x"]
+    new = pd.DataFrame({"x": texts, "y": 0.0})
+    assert (written.transform(new) == plain.transform(new.assign(x=numbers))).all()
+
+
+def test_two_currencies_in_a_column_are_refused() -> None:
+    table = pd.DataFrame({"x": ["$5", "€7"] * 50, "y": np.arange(100.0)})
     with pytest.raises(InputError, match="column 'x' holds numbers with a sign"):
         TablePreparer().fit(table)
 

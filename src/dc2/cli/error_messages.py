@@ -62,7 +62,14 @@ def with_plain_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         # A job that is ended by its scheduler cleans up behind itself as after Ctrl-C.
         with _on_termination(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            shown: set[str] = set()  # a file may be opened more than once
+
+            def show(message: Warning | str, *details: Any, **more: Any) -> None:
+                if str(message) not in shown:
+                    shown.add(str(message))
+                    _say(f"Note: {message}")
+
+            warnings.showwarning = show
             try:
                 command(*arguments, **options)
             except KeyboardInterrupt:
@@ -82,9 +89,15 @@ def with_plain_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Name the file in an error of the disk."""
+    """Name the file in an error of the disk, and the option that replaces a file that has appeared."""
     try:
         yield
+    except ParameterError as error:
+        if error.parameter != "overwrite":
+            raise
+        raise CommandError(
+            f"{str(path)!r} appeared while dc2 worked, and is kept. Replace it with --force, or choose another name."
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise CommandError(
@@ -146,10 +159,6 @@ def sentence(error: Exception) -> str:
         f"Something unexpected happened ({type(error).__name__}: {error}). Run the command again with --debug to see "
         "where, and please report it."
     )
-
-
-def _show_warning(message: Warning | str, *details: Any, **more: Any) -> None:
-    _say(f"Note: {message}")
 
 
 def _say(words: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.compress.compression import Compression, near
-from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, typical_distance, with_noise
+from dc2.compress.populate import Lookup, OutlierScores, on_host, outlier_scores_of, with_noise
 from dc2.compress.routing import Router
 from dc2.compress.sampling import Sample
 from dc2.engines.engine import Engine
@@ -59,9 +59,8 @@ class NoisePlan:
 
 def _share(name: str, value: Any) -> Fraction:
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not 0 <= float(value) < 1:
-        raise ParameterError(
-            f"{name}={value!r}: not a share. Use a number from 0 up to, but not including, 1, such as 0.05."
-        )
+        problem = "not a share. Use a number from 0 up to, but not including, 1, such as 0.05."
+        raise ParameterError(f"{name}={value!r}: {problem}", parameter=name, value=value, problem=problem)
     return Fraction(str(value))
 
 
@@ -73,7 +72,7 @@ class Outliers:
     Attributes
     ----------
     typical : float
-        The distance of a typical row to its neighbourhood: the unit of scores.
+        The distance by which a typical row reaches others: the unit of scores.
     min_cluster_share : float
         Clusters with a smaller share of the weight are noise.
     threshold : float or None
@@ -154,10 +153,10 @@ def outliers_of(
     """
     signatures = compression.signatures
     parts = near(compression.tree_router, n_threads), signatures.weights, signatures.spread
-    if not plan.share:
-        return Outliers(typical_distance(*parts), plan.min_cluster_share), None
     scores_of = outlier_scores_of(*parts)
     known = (scores_of.typical, plan.min_cluster_share)
+    if not plan.share:
+        return Outliers(*known), None
     if compression.ids is not None:
         rows = _rows_in_memory(source, engine, scores_of, on_host(compression.ids))
         threshold = _threshold(plan, rows)

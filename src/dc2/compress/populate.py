@@ -8,30 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.compress.isolation import IsolationForest, likely_rows
 from dc2.compress.routing import Router, RowRouter
-from dc2.core.neighbours_reference import squared_distances_of_pairs
+from dc2.compress.surroundings import Surroundings, likely_rows
 from dc2.engines.map_rows import RunOptions, mapped_rows
 from dc2.io.source import Block, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Looks up a result for each row of a block; small enough to be sent to workers.
-
-    Attributes
-    ----------
-    router : Router
-        Sends rows to signatures.
-    table : ndarray of shape (n_signatures, ...) or None
-        The result for each signature; None gives the number of the signature.
-    names : tuple of str or None
-        Names of the columns, for errors.
-    """
+    """Looks up a result for each row of a block; small enough to be sent to workers."""
 
     router: RowRouter
-    table: NDArray[Any] | None
-    names: tuple[str, ...] | None
+    table: NDArray[Any] | None  # the result for each signature; None gives the number of the signature
+    names: tuple[str, ...] | None  # of the columns, for errors
 
     def __call__(self, block: Block) -> Any:
         """Return the result for each row."""
@@ -82,7 +71,7 @@ def in_one_array(results: Any) -> NDArray[Any]:
 NEAREST = 8  # signatures considered for each row
 NEIGHBOURHOOD = 3.0  # size of a row's neighbourhood, in rows of an average signature
 HALF_OUT = 2.0  # the score is one half at this many typical distances
-SHARES = np.linspace(0.0, 1.0, 257)
+FAR = 0.9  # rows farther from their neighbourhood than this share of all rows are far from it
 FARTHEST = 1e290  # squared; a limit, since infinity times a weight of 0 is NaN
 
 
@@ -90,12 +79,12 @@ FARTHEST = 1e290  # squared; a limit, since infinity times a weight of 0 is NaN
 class OutlierScores:
     """Scores the rows of a block; small enough to be sent to workers.
 
-    The neighbourhood of a row consists of the rows of its nearest signatures, as many as three average signatures hold.
-    The mean squared distance d^2 to them is known exactly: the squared distance to a signature plus its spread,
-    averaged by weight. The score is r / (2 + r) with r = d / typical; it depends on density alone, never on clusters.
-    A group of anomalies is its own neighbourhood. So the score is also that of the depth at which random hyperplanes
-    isolate a row, where that is higher: `curve` gives the distance that is as rare as a depth.
-    It uses no function with a last bit that depends on the platform.
+    How far out a row is shows in the distances that reach a few percent of all rows (`Surroundings`), also if it is in
+    a group of anomalies, which is its own neighbourhood. Rows between small clusters are far from their neighbourhood:
+    the rows of its nearest signatures, as many as three average signatures hold. The mean squared distance d^2 to them
+    is known exactly: the squared distance to a signature plus its spread, averaged by weight. If d is larger than
+    that of nine rows in ten, `far`, the reach counts d / far times. The score is r / (2 + r) with r = reach / typical;
+    it depends on density alone, never on clusters. It uses no function with a last bit that depends on the platform.
 
     Attributes
     ----------
@@ -104,18 +93,17 @@ class OutlierScores:
     weights, spread : ndarray of shape (n_ids,), float64
         Of the signature for each number that the router gives.
     typical : float
-        The distance of a typical row to its neighbourhood.
-    forest : IsolationForest
-    curve : ndarray of shape (2, n_knots)
-        Shortness of depths, and distances that as many rows exceed.
+        The reach of a typical row.
+    surroundings : Surroundings
+    far : float
     """
 
     router: Router
     weights: NDArray[np.float64]
     spread: NDArray[np.float64]
     typical: float
-    forest: IsolationForest
-    curve: NDArray[np.float64]
+    surroundings: Surroundings
+    far: float
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Return the score of each row, 0 to 1."""
@@ -125,11 +113,8 @@ class OutlierScores:
         """Return the score of each row of an array."""
         distances = np.sqrt(_squared_distances(self.router, self.weights, self.spread, X))
         rows, scaling = on_host(X), self.router.scaling
-        shortness = self.forest.shortness(rows if scaling is None else scaling.apply(rows))
-        as_rare = np.interp(shortness, *self.curve)
-        # Many rows share a depth; a little of their distance tells them apart.
-        distances = np.maximum(distances, as_rare + (distances - as_rare) / 64)
-        ratio = np.minimum(distances / self.typical, FARTHEST)
+        reach = self.surroundings.reach(rows if scaling is None else scaling.apply(rows))
+        ratio = np.minimum(reach / self.typical * np.maximum(distances / self.far, 1.0), FARTHEST)
         scores: NDArray[np.float64] = ratio / (HALF_OUT + ratio)
         return scores
 
@@ -153,7 +138,7 @@ class NegativeScores:
 def outlier_scores_of(
     router: Router, weights: NDArray[np.float64], spread: NDArray[np.float64], typical: float | None = None
 ) -> OutlierScores:
-    """Return a scorer of rows, calibrated at the signatures; a typical distance that is given is taken.
+    """Return a scorer of rows, calibrated at the signatures; a typical reach that is given is taken.
 
     Parameters
     ----------
@@ -163,33 +148,14 @@ def outlier_scores_of(
         Of the signature for each number that the router gives.
     typical : float, optional
     """
-    if typical is None:
-        typical = typical_distance(router, weights, spread)
     unscaled = replace(router, scaling=None)
-    near, _ = unscaled.nearest_few(router.centres, 2)
-    rows, of_rows = likely_rows(router.centres, weights, spread, near[:, -1])
-    counted = of_rows > 0
-    rows, of_rows = rows[counted], of_rows[counted]
-    forest = IsolationForest.grow(rows, of_rows)
-    known = (forest.shortness(rows), np.sqrt(_squared_distances(unscaled, weights, spread, rows)))
-    curve = np.stack([_quantiles(values, of_rows, SHARES) for values in known])
-    return OutlierScores(router, weights, spread, typical, forest, curve)
-
-
-def typical_distance(router: Any, weights: NDArray[np.float64], spread: NDArray[np.float64]) -> float:
-    """Return the median over rows of their distance to their neighbourhood, taken from their signatures."""
-    near, centres = router.neighbor_lists[:, :NEAREST], router.centres
-    own = np.repeat(np.arange(len(near), dtype=np.int32), near.shape[1])
-    squared = squared_distances_of_pairs(centres, own, centres, near.ravel()).reshape(near.shape)
-    at_centres = _mean_squares(near, squared, weights, spread)
-    # The spread is the mean squared distance of a row to its signature.
-    distances = np.sqrt(np.minimum(at_centres + spread, FARTHEST))
-    kept = (weights > 0) & (distances > 0)
-    return float(_quantiles(distances[kept], weights[kept], 0.5)) if kept.any() else 1.0  # all rows are equal
-
-
-def _quantiles(values: NDArray[np.float64], weights: NDArray[np.float64], shares: Any) -> Any:
-    return np.quantile(values, shares, weights=weights, method="inverted_cdf")
+    rows = likely_rows(router.centres, weights, spread, lambda: unscaled.nearest_few(router.centres, 2)[0][:, -1])
+    surroundings = Surroundings.of(rows)
+    distances = np.sqrt(_squared_distances(unscaled, weights, spread, rows))
+    far = float(np.quantile(distances, FAR, method="inverted_cdf")) or float(distances.max()) or surroundings.step
+    if typical is None:
+        typical = float(np.quantile(surroundings.reach(rows), 0.5, method="inverted_cdf")) or surroundings.step
+    return OutlierScores(router, weights, spread, typical, surroundings, far)
 
 
 def _squared_distances(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.trees.tree import RPTree, raise_unusable
 
-MOST_BEAM = 256  # candidates of a row's search; few rows would gain from more
+MOST_BEAM = 1024  # candidates of a search; wider ones would gain little
 
 
 class RowRouter(Protocol):
@@ -46,36 +47,19 @@ class RowRouter(Protocol):
 class Router:
     """Sends rows to signatures; small, however many rows it was made from.
 
-    Attributes
-    ----------
-    trees : tuple of RPTree
-        One tree, or one per partition if rows were partitioned at random.
-    centres : ndarray of shape (n_signatures, n_features)
-        One point per signature, near the mean of its rows: the leaves of the first tree, then those of the second.
-    neighbour list : ndarray of shape (n_leaves, n_near), int32, or None
-        Signatures near each leaf: its own, then the others, nearest first. With it, a row searches from its leaf's
-        signature for nearer ones.
-    gaps : ndarray of shape (n_leaves, n_near) or None
-        Distances from the first signature of a neighbour list to each of the list, less possible rounding errors. They
-        only save time.
-    beam : int
-        Width of the beam: the candidates that the search of a row holds.
-    deal_seed : int
-        Seed that assigns training rows to trees if there are several.
-    scaling : Scaling, Sphere or None
-        Applied to rows first: trees and centres are in scaled units.
-    reach : ndarray of shape (n_signatures,), float64, or None
-        The squared distance of each centre to the farthest row that was sent there; None if no rows were seen.
+    There is one tree, or one per partition if rows were partitioned at random. The centres are near the mean of the
+    rows of each signature: the leaves of the first tree, then those of the second. With neighbour lists (its own, then
+    the others, nearest first) a row searches from its leaf's signature for nearer ones.
     """
 
     trees: tuple[RPTree, ...]
     centres: NDArray[Any]
-    neighbor_lists: NDArray[np.int32] | None = None
-    gaps: NDArray[Any] | None = None
-    deal_seed: int = 0
-    scaling: Scaling | Sphere | None = None
-    beam: int = 1
-    reach: NDArray[np.float64] | None = None
+    neighbor_lists: NDArray[np.int32] | None = None  # (n_leaves, n_near)
+    gaps: NDArray[Any] | None = None  # distances to the first of each list, less rounding errors; only save time
+    deal_seed: int = 0  # assigns training rows to trees if there are several
+    scaling: Scaling | Sphere | None = None  # applied to rows first: trees and centres are in scaled units
+    beam: int = 1  # candidates that the search of a row holds
+    reach: NDArray[np.float64] | None = None  # squared distance of each centre to the farthest row that was sent there
 
     takes_device_rows: ClassVar[bool] = True
 
@@ -157,14 +141,16 @@ class Router:
         nearest = distances.argmin(axis=1)[:, None]
         return np.take_along_axis(candidates, nearest, axis=1)[:, 0].astype(np.int32)
 
-    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def nearest_few(self, X: NDArray[Any], few: int, beam: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return the nearest few signatures that each row finds and their squared distances, nearest first.
 
-        At most as many as a neighbour list holds.
+        At most as many as a neighbour list holds. Another `beam` than the router's may be tried.
         """
-        return self.nearest_and_few(X, few)[1:]
+        return self.nearest_and_few(X, few, beam)[1:]
 
-    def nearest_and_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
+    def nearest_and_few(
+        self, X: NDArray[Any], few: int, beam: int | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
         """Return the results of `assign` and of `nearest_few` from one search; for one tree.
 
         The first of the few is the signature that `assign` returns. If `few` is larger than the beam, it is rarely
@@ -174,7 +160,7 @@ class Router:
         ids = _empty(X, len(X), np.int32)
         near_ids = _empty(X, (len(X), min(few, self.neighbor_lists.shape[1])), np.int32)
         squared = _empty(X, near_ids.shape, self.dtype)
-        if self._scan(0, self.prepared(X), NearestOut(ids, near_ids, squared)):
+        if self._scan(0, self.prepared(X), NearestOut(ids, near_ids, squared), beam=beam):
             raise_unusable(X, None, 0)
         if isinstance(X, np.ndarray):
             return ids, near_ids, squared
@@ -193,18 +179,9 @@ class Router:
     ) -> NDArray[np.int32]:
         """Return the signature of each training row, and add it to `sums`; several threads may add to the same.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features), or rows on a GPU
-        rows : ndarray of shape (n_rows,) or range
-            Global numbers of the rows.
-        magic : ndarray of shape (2, n_features + 2)
-            See `dc2.compress.signatures.grids`.
-        near_ids : ndarray of shape (n_rows, few), int32, optional
-            Output: the nearest few signatures of each row, nearest first, as
-            `nearest_and_few` gives them. Needs one tree with neighbour lists.
-        squared : ndarray of shape (n_rows,), float64, optional
-            Output: the squared distance of each row to its signature's centre. Needs one tree.
+        `rows` are their global numbers, `magic` the grids of `dc2.compress.signatures.grids`. OUT `near_ids` (n_rows,
+        few): as of `nearest_and_few`; needs one tree with neighbour lists. OUT `squared` (n_rows,): the squared
+        distance of each row to its signature's centre; needs one tree.
         """
         X = self._on_routing_device(X)
         ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
@@ -254,9 +231,8 @@ class Router:
         Gives the same bits as `add_up` and `Sums.means_and_spread`; the sums stay on the GPU.
         """
         (tree,) = self.trees
-        centres = Centres(self.centres, self.neighbor_lists, self.gaps, self.beam)
         means: NDArray[Any]
-        means, bad_rows, bad_sums = X.means(weights, tree.arrays, centres, magic)
+        means, bad_rows, bad_sums = X.means(weights, tree.arrays, self._centres_of(0), magic)
         if bad_rows:
             raise_unusable(X, None, 0)
         if bad_sums:
@@ -282,15 +258,34 @@ class Router:
         found: NearestOut,
         weights: NDArray[np.float64] | None = None,
         sums: SumsOut | None = None,
+        beam: int | None = None,
     ) -> int:
         """Route rows through one tree; return how many are not finite."""
-        tree = self.trees[number]
-        first = int(self._starts()[number])
-        points = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
-        centres = Centres(points, self.neighbor_lists, self.gaps, self.beam)
         if not isinstance(X, np.ndarray):
-            return int(X.scan(weights, tree.arrays, centres, sums, found))
-        return core.scan(X, weights, tree.arrays, centres, sums, found)
+            return int(X.scan(weights, self.trees[number].arrays, self._centres_of(number), sums, found))
+        return int(self._searchable[number].scan(X, weights, sums, found, self.beam if beam is None else beam))
+
+    def _centres_of(self, number: int) -> Centres:
+        """Return the centres of a tree's leaves."""
+        starts = self._starts()
+        points = self.centres[starts[number] : starts[number + 1]]
+        return Centres(points, self.neighbor_lists, self.gaps, self.beam)
+
+    @cached_property
+    def _searchable(self) -> list[Any]:
+        """What the core searches in, for each tree: made once, since checks and copies read all signatures."""
+        return [core.searchable(tree.arrays, self._centres_of(number)) for number, tree in enumerate(self.trees)]
+
+    def with_beam(self, beam: int) -> Router:
+        """Return the router with a beam of another width."""
+        router = replace(self, beam=beam)
+        if "_searchable" in self.__dict__:
+            router.__dict__["_searchable"] = self._searchable
+        return router
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle only the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _empty(X: Any, shape: Any, dtype: Any) -> Any:
@@ -318,21 +313,11 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class StagedRouter:
-    """Routers one after the other, so that rows within the reach of an earlier one never go to signatures of a later.
+    """Routers one after the other: rows within the reach of an earlier one never go to signatures of a later."""
 
-    Attributes
-    ----------
-    whole : Router
-        Of the signatures of all stages, for the nearest few of a row.
-    stages : tuple of Router
-        Without scaling, each with its reach.
-    numbers : tuple of ndarray
-        The number of each stage's signatures among all.
-    """
-
-    whole: Router
-    stages: tuple[Router, ...]
-    numbers: tuple[NDArray[np.int32], ...]
+    whole: Router  # of the signatures of all stages, for the nearest few of a row
+    stages: tuple[Router, ...]  # without scaling, each with its reach
+    numbers: tuple[NDArray[np.int32], ...]  # of each stage's signatures among all
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when it was read from a model file."""

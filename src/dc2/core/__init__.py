@@ -31,8 +31,17 @@ if TYPE_CHECKING:  # both implementations have these signatures
         offer_groups,
         offer_links,
         pair_squares,
+        rough_copy,
     )
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_contents, hash_rows, sample_rows, scan
+    from dc2.core.reference import (
+        coleaf_counts,
+        grow_tree,
+        hash_contents,
+        hash_rows,
+        sample_rows,
+        scan,
+        searchable,
+    )
 
 __all__ = [
     "Graph",
@@ -55,8 +64,10 @@ __all__ = [
     "offer_links",
     "pair_squares",
     "reason",
+    "rough_copy",
     "sample_rows",
     "scan",
+    "searchable",
     "twin",
 ]
 
@@ -67,7 +78,7 @@ _TWINS |= dict.fromkeys(
     "dc2.core.graph_reference",
 )
 _TWINS |= dict.fromkeys(
-    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links"),
+    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links", "rough_copy"),
     "dc2.core.neighbours_reference",
 )
 for _own in ("SlowCoreWarning", "name", "reason", "twin"):

@@ -41,7 +41,7 @@ class RayFrame:
         """Return these columns of the first row."""
         return _plain(self._chosen(names).take_batch(1, batch_format="pyarrow"))
 
-    def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+    def records(self, names: Sequence[str], task: Task, merge: Task | None, most: int) -> Iterator[pa.RecordBatch]:
         """Return the records of a task, merged in a few groups."""
         records = self._chosen(names).map_batches(_numbered(task), batch_size=None, batch_format="pyarrow")
         if merge is not None:
@@ -104,13 +104,5 @@ def ray_files(paths: Sequence[str], address: str | None) -> Any:
 
 
 def ray_source(data: Any, **options: Any) -> ArrowSource:
-    """Return the source for a Dataset of Ray.
-
-    Parameters
-    ----------
-    data : ray.data.Dataset
-        The rows.
-    **options
-        As for `dc2.engines.arrow_adapter.ArrowSource`.
-    """
+    """Return the source for a Dataset of Ray."""
     return ArrowSource(RayFrame(data), **options)

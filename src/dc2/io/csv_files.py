@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dc2.errors import ColumnTypeError, ParameterError, PreparationNote, SourceError
@@ -110,6 +110,13 @@ def _shown(error: UnicodeDecodeError, line: int, encoding: str) -> tuple[str, st
 BLOCK_BYTES = 2**22
 
 
+SHOWN_BYTES = 2**16
+"""The beginning of a file, which shows how it is written."""
+MARKS_BETWEEN = ",;\t|"
+QUOTED = re.compile(r'"[^"]*"')
+NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
+DECIMAL_COMMA, DECIMAL_POINT = re.compile(r'"?[-+]?\d+(,\d+)+"?'), re.compile(r'"?[-+]?\d+[.]\d+"?')
+GROUPED = re.compile(r'"?[-+]?[1-9]\d{0,2}(,\d{3})+"?')
 NOT_OF_FILES = ("idna", "punycode")  # encodings of names in the internet
 
 
@@ -189,12 +196,39 @@ class Csv:
 
     def describe(self, file: DataFile, travelling: Collection[str] = ()) -> tuple[Any, int | None]:
         """Infer the columns from the first rows."""
+        own, read_as = self._as_written(file)
+        if read_as:
+            warnings.warn(f"{file.path!r} is read with {read_as}.", PreparationNote, stacklevel=2)
         try:
-            with self._telling_encoding(file):
-                return self._described(file, travelling), None
+            with own._telling_encoding(file):
+                return own._described(file, travelling), None
         except import_pyarrow().ArrowInvalid as error:
-            self._raise_ragged(file, str(error))
+            own._raise_ragged(file, str(error))
             raise
+
+    def _as_written(self, file: DataFile) -> tuple[Csv, str]:
+        """Return this format with what the first lines show if nothing else was asked for, and a sentence on it."""
+        with file.open_stream() as stream:
+            lines = bytes(stream.read(SHOWN_BYTES)).decode(self.options.encoding, "replace").splitlines()
+        found: dict[str, Any] = {}
+        first, later = (lines[0] if lines else "").lstrip("\ufeff"), lines[1:-1] or lines[1:]
+        delimiter = self._delimiter
+        if self.options.delimiter is None:
+            others = [mark for mark in MARKS_BETWEEN if mark in QUOTED.sub("", first)]
+            if len(others) == 1 and others != [delimiter]:
+                found["delimiter"] = delimiter = others[0]
+        if delimiter != "," and self.options.decimal == "." and self.options.thousands is None:
+            values = [value for line in later for value in line.split(delimiter)]
+            commas = [value for value in values if DECIMAL_COMMA.fullmatch(value)]
+            if not all(map(GROUPED.fullmatch, commas)) and not any(map(DECIMAL_POINT.fullmatch, values)):
+                found["decimal"] = ","
+        names = [name.strip().strip('"') for name in first.split(delimiter)]
+        # Counted names are what pandas writes for columns without names.
+        is_counted = names == [str(place) for place in range(len(names))]
+        if self.options.header and later and not is_counted and all(map(NUMBER.fullmatch, names)):
+            found["header"] = False
+        said = ", ".join(f"{name}={value!r}" for name, value in found.items())
+        return replace(self, options=replace(self.options, **found)), said
 
     def _described(self, file: DataFile, travelling: Collection[str]) -> Any:
         arrow = import_pyarrow()
@@ -241,6 +275,9 @@ class Csv:
 
     def read(self, file: DataFile, fields: Sequence[Any], rows: int, units: range | None = None) -> Iterator[Any]:
         """Yield a table for some megabytes of text at a time."""
+        return self._as_written(file)[0]._read(file, fields)
+
+    def _read(self, file: DataFile, fields: Sequence[Any]) -> Iterator[Any]:
         arrow = import_pyarrow()
         numbers = [place for place, field in enumerate(fields) if arrow.types.is_floating(field.type)]
         grouped = numbers if self.options.thousands is not None else []
@@ -393,21 +430,6 @@ class Csv:
             self._check_separator(names[0], path)
         if not any(names):
             raise SourceError(f"The first line of {path!r} names no column. Add a line with names.")
-        if list(names) == [str(index) for index in range(len(names))]:
-            return  # what pandas writes for columns without names
-        try:
-            [float(name) for name in names]
-        except ValueError:
-            return
-        problem = (
-            f"The first line of {path!r} holds only numbers ({self._delimiter.join(names)[:60]}), so its columns have "
-            "no names."
-        )
-        raise SourceError(
-            f"{problem} Add a line with them, or read it with dc2.as_source(path, csv=dc2.CsvOptions(header=False)).",
-            parameter="header",
-            problem=f"{problem} Add a line with them.",
-        )
 
     def _check_separator(self, only: str, path: str) -> None:
         """Raise if the only value of a line contains another common separator."""

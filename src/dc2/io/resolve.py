@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from dc2.errors import ColumnTypeError, InputError, InputTypeError, ParameterError
+from dc2.errors import ColumnTypeError, InputError, InputTypeError, ParameterError, PreparationNote
 from dc2.io.arrays import ArraySource, SparseSource
 from dc2.io.csv_files import CsvOptions
 from dc2.io.files import dataset_source, file_source, is_dataset
@@ -335,7 +336,9 @@ def as_table(
             return FrameSource(frame, columns, drop, weight, extra, mixed=True)
 
     def as_numbers() -> Source:
-        return as_source(data, columns=columns, drop=drop, sample_weight=weight, extra=extra)
+        with warnings.catch_warnings():  # notes on files were given when they were opened as a table
+            warnings.simplefilter("ignore", PreparationNote)
+            return as_source(data, columns=columns, drop=drop, sample_weight=weight, extra=extra)
 
     return TableSource(open_rows, as_numbers)
 

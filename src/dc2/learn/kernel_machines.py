@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from dc2.core.gpu.device_rows import host_array
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import InputError, MissingValuesError
@@ -22,9 +23,10 @@ from dc2.io.model_file import SaveMixin, saved_model, saved_record
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among
 from dc2.io.resolve import as_table
-from dc2.io.source import Block, Source
-from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
+from dc2.io.source import Block, Source, is_on_cuda
+from dc2.learn.kernel_fit import KernelMachine, MachinePlan, fit_machine
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
+from dc2.learn.kernel_rows import Targets, usable
 from dc2.learn.kernel_search import SearchSpace, Trial, calibration_of, probabilities
 from dc2.learn.targets import class_labels, numeric_targets, refused
 from dc2.parameters import check_choice, check_integer, check_positive
@@ -38,27 +40,14 @@ KernelName = Literal["auto", "gaussian", "matern52", "matern32", "laplacian", "r
 @saved_record
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """The result of a fit.
-
-    Attributes
-    ----------
-    columns : Columns
-    machine : KernelMachine
-    preparer : TablePreparer or None
-    classes : ndarray or None
-        Of classifiers.
-    calibration : tuple of float
-        Of classifiers: the floor and the exponent of probabilities.
-    one_column : bool
-        Whether targets came in one dimension.
-    """
+    """The result of a fit: of classifiers, with the floor and the exponent of probabilities."""
 
     columns: Columns
     machine: KernelMachine
     preparer: TablePreparer | None = None
     classes: NDArray[Any] | None = None
     calibration: tuple[float, float] = (1.0, 1.0)
-    one_column: bool = True
+    one_column: bool = True  # whether targets came in one dimension
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -122,6 +111,8 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None.", parameter="y")
         if isinstance(y, str):
             X, y, sample_weight = _without_target(X, y, sample_weight)
+        if is_on_cuda(y):
+            y = host_array(y)
         y = np.asarray(y) if hasattr(y, "__dask_graph__") else y  # computed once
         opened = preparation.opened(X, sample_weight, type(self).__name__)
         with threadpool_limits(limits=1):  # the engine's threads share the cores already
@@ -138,30 +129,25 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         """Fit a machine to rows and their targets."""
 
-    def _fitted_machine(self, opened: OpenedRows, targets: Targets, plan: MachinePlan, options: RunOptions) -> Fitted:
-        return fit_machine(opened.source, targets, plan, options, seed_sequence(self.random_state))
-
     def _plan(self) -> MachinePlan:
         """Check the parameters and return them as a plan."""
+
+        def number(name: str, check: Callable[..., Any], **limits: Any) -> Any:
+            value = getattr(self, name)
+            return None if isinstance(value, str) and value == "auto" else check(name, value, **limits)
+
         check_choice("kernel", self.kernel, ("auto", *KERNELS))
         check_choice("metric", self.metric, ("auto", *METRICS))
         if self.kernel == "rpf" and self.metric == "learned":
             raise refused("metric", self.metric, "the rpf-kernel has no gradients.", "Use metric='auto'.")
-        if not _is_auto(self.n_centres):
-            check_integer("n_centres", self.n_centres, low=1)
-        if not _is_auto(self.n_parts):
-            check_integer("n_parts", self.n_parts, low=1)
+        n_centres, n_parts = (number(name, check_integer, low=1) for name in ("n_centres", "n_parts"))
         space = SearchSpace(
             metrics=METRICS if self.metric == "auto" else (self.metric,),
             kernels=RADIAL if self.kernel == "auto" else (self.kernel,),
-            bandwidth=None if _is_auto(self.bandwidth) else check_positive("bandwidth", self.bandwidth),
-            ridge=None if _is_auto(self.ridge) else check_positive("ridge", self.ridge),
+            bandwidth=number("bandwidth", check_positive),
+            ridge=number("ridge", check_positive),
         )
-        return MachinePlan(
-            space,
-            None if _is_auto(self.n_centres) else int(self.n_centres),
-            None if _is_auto(self.n_parts) else int(self.n_parts),
-        )
+        return MachinePlan(space, n_centres, n_parts)
 
     # --- what was learned ----------------------------------------------------------------------------------------
 
@@ -282,10 +268,10 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         source = self._source(X, names)
         check_room(target, source.n_rows)
-        machine, feature_names = self._record.machine, source.feature_names
+        outputs_of = self._record.machine.predictor(source.feature_names)
 
         def predict_block(block: Block) -> tuple[Any, Any]:
-            outputs = self._predicted(machine.outputs(block, feature_names))
+            outputs = self._predicted(outputs_of(block))
             if outputs.ndim == 2:
                 return {f"{column}{number}": values for number, values in enumerate(outputs.T)}, block.extra
             return outputs, block.extra
@@ -298,10 +284,8 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
     def _map_outputs(self, X: Any, finish: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Any:
         check_is_fitted(self)
         source, machine = self._source(X), self._record.machine
-        names = source.feature_names
-        return self._mapped(
-            source, lambda block: finish(machine.outputs(block, names)), finish(machine.offset[None, :])
-        )
+        outputs_of = machine.predictor(source.feature_names)
+        return self._mapped(source, lambda block: finish(outputs_of(block)), finish(machine.offset[None, :]))
 
     def _mapped(self, source: Source, function: Callable[[Block], NDArray[Any]], like: NDArray[Any]) -> Any:
         """Apply a function to each block; `like` shows the form of one row of the result."""
@@ -351,15 +335,8 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
         along each, in up to three rounds. "auto" takes the best on held-out rows.
     prepare : {"auto", None} or TablePreparer, default="auto"
         "auto" prepares tables with text, dates or missing values; with None they raise.
-    n_jobs : int, optional
-        Number of threads; None takes all cores.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample, the centres and the parts.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------
@@ -376,9 +353,10 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
 
     Notes
     -----
-    With m centres a pass takes O(n m (m + d)) time, of many rows O(n m d); the parts take O(n c (c + d)) with c of about 1000. Besides the
-    rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64; predictions are made
-    in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change rounding only.
+    With m centres a pass takes O(n m (m + d)) time, of many rows O(n m d); parts take O(n c (c + d)) with c of about
+    1000. Besides the rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64;
+    predictions are made in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change
+    rounding only.
 
     Examples
     --------
@@ -394,7 +372,9 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         y = numeric_targets(y)
         one_column = y.ndim == 1
-        fitted = self._fitted_machine(opened, Targets(y.reshape(len(y), -1)), plan, options)
+        fitted = fit_machine(
+            opened.source, Targets(y.reshape(len(y), -1)), plan, options, seed_sequence(self.random_state)
+        )
         return KernelRecord(opened.columns, fitted.machine, opened.preparer, one_column=one_column)
 
     def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
@@ -445,7 +425,9 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
 
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         classes, codes = np.unique(class_labels(y, "KernelClassifier(...)"), return_inverse=True)
-        fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
+        fitted = fit_machine(
+            opened.source, Targets(codes, len(classes)), plan, options, seed_sequence(self.random_state)
+        )
         held = fitted.held
         calibration = calibration_of(fitted.outputs + held.base, held.Y + held.base, held.weights)
         return KernelRecord(opened.columns, fitted.machine, opened.preparer, classes, calibration)
@@ -478,10 +460,6 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
 
 
 def _without_target(X: Any, name: str, sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -23,16 +23,14 @@ from dc2.random import tree_seed
 from dc2.spectral.assignment import Assign, SpectralResult, spectral_clustering
 from dc2.spectral.eigenvectors import NEGLIGIBLE, normalized_affinity
 
+Floats = NDArray[np.float64]
+
 FEWEST_SIGNATURES = 3  # of a cluster that was not requested
 CHOICES_TRIED = 5
 
 
 def first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
-    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
-
-    A signature of a few rows between clusters stands apart just as a cluster does. A number that was requested is the
-    only choice.
-    """
+    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all."""
     first = next(tried)
     for choice, result in chain([first], islice(tried, CHOICES_TRIED - 1)):
         if np.bincount(result.labels).min() >= FEWEST_SIGNATURES:
@@ -68,35 +66,24 @@ ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.6, 1.5
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Leading eigenvalues for each bandwidth considered.
+    """Leading eigenvalues of the normalized similarity, descending, for each bandwidth considered (rows)."""
 
-    Attributes
-    ----------
-    bandwidths : ndarray of shape (n_bandwidths,)
-    eigenvalues : ndarray of shape (n_bandwidths, n_eigenvalues)
-        Of the normalized similarity, descending.
-    """
+    bandwidths: Floats
+    eigenvalues: Floats
 
-    bandwidths: NDArray[np.float64]
-    eigenvalues: NDArray[np.float64]
-
-    def relative_gaps(self) -> NDArray[np.float64]:
+    def relative_gaps(self) -> Floats:
         """Return the relative gap after the k-th eigenvalue, for each bandwidth (rows) and k = 1, 2, ..."""
         from_one = np.maximum(1.0 - self.eigenvalues, NEGLIGIBLE)
-        gaps: NDArray[np.float64] = np.log(from_one[:, 1:] / from_one[:, :-1])
+        gaps: Floats = np.log(from_one[:, 1:] / from_one[:, :-1])
         return gaps
 
 
 def spectra(
-    similarity: DenseSimilarity,
-    bandwidths: Sequence[float],
-    n_eigenvalues: int,
-    weights: NDArray[np.float64],
-    n_jobs: int | None,
+    similarity: DenseSimilarity, bandwidths: Sequence[float], n_eigenvalues: int, weights: Floats, n_jobs: int | None
 ) -> Spectra:
     """Compute the leading eigenvalues of a similarity at several bandwidths, in threads."""
 
-    def leading(bandwidth: float) -> NDArray[np.float64]:
+    def leading(bandwidth: float) -> Floats:
         affinity = normalized_affinity(similarity.matrix(bandwidth), weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. By NumPy,
         # since SciPy holds the interpreter's lock and lets only one thread work.
@@ -106,7 +93,7 @@ def spectra(
         return Spectra(np.array(bandwidths), np.stack(list(pool.map(leading, bandwidths))))
 
 
-def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np.float64]]:
+def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, Floats]:
     """Return the bandwidth for a number of clusters, and the score of each that was considered.
 
     Of those whose relative gap is at least half of the largest it takes the widest, which is the one that depends
@@ -122,7 +109,7 @@ def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np
     return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
 
 
-def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray[np.float64]]:
+def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, Floats]:
     """Return the number of clusters between two bounds, and the score of each number.
 
     The score of k is its largest relative gap times (k/2)^0.75: on data without clusters eigenvalues grow like a
@@ -143,17 +130,7 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, and from what.
-
-    Attributes
-    ----------
-    n_clusters : int
-    bandwidth : float
-    bandwidth_path : dict or None
-        "bandwidth" and "score" of each that was considered.
-    n_clusters_path : dict or None
-        "n_clusters" and "score" of each that was considered.
-    """
+    """What was chosen, and the score of each bandwidth and number that was considered."""
 
     n_clusters: int
     bandwidth: float
@@ -161,64 +138,37 @@ class Choice:
     n_clusters_path: Path | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Chooser:
-    """Chooses a number of clusters between two bounds, and a bandwidth where none is in use.
+def choices(
+    similarity: DenseSimilarity, weights: Floats, node_weights: Floats, n_jobs: int | None, low: int, high: int
+) -> Iterator[Choice]:
+    """Yield choices of a number of clusters between two bounds and, where none is in use, a bandwidth; the best first.
 
-    Attributes
-    ----------
-    similarity : DenseSimilarity
-    weights : ndarray of shape (n_nodes,)
-        As the clustering will use them; the bandwidth is chosen with them.
-    node_weights : ndarray of shape (n_nodes,)
-        How many rows each node represents. The number of clusters is chosen with these, so that isolated
-        signatures in the background have little influence.
-    n_jobs : int or None
+    The bandwidth is chosen with the weights of the clustering, the number with those of the nodes, so that isolated
+    signatures in the background have little influence. A caller that takes a later choice has rejected the earlier
+    ones: their numbers score 0 in its path.
     """
+    n_eigenvalues, in_use = min(high + 1, len(similarity)), similarity.bandwidth
+    found = spectra(similarity, similarity.bandwidths, n_eigenvalues, weights, n_jobs) if in_use is None else None
 
-    similarity: DenseSimilarity
-    weights: NDArray[np.float64]
-    node_weights: NDArray[np.float64]
-    n_jobs: int | None
+    def settle(number: int, considered: Path | None) -> Choice:
+        if found is None:
+            assert in_use is not None
+            return Choice(number, in_use, None, considered)
+        chosen, scores = choose_bandwidth(found, number)
+        return Choice(number, chosen, {"bandwidth": found.bandwidths, "score": scores}, considered)
 
-    def choices(self, low: int, high: int) -> Iterator[Choice]:
-        """Yield choices, the best first; at least one.
-
-        A caller that takes a later choice has rejected the earlier ones: their numbers score 0 in its path.
-        """
-        n_eigenvalues = min(high + 1, len(self.similarity))
-        settle = self._bandwidth_for(n_eigenvalues)
-        if low == high:
-            yield settle(low, None)
+    if low == high:
+        yield settle(low, None)
+        return
+    counting = spectra(similarity, similarity.bandwidths_for_counting, n_eigenvalues, node_weights, n_jobs)
+    best, scores = choose_n_clusters(counting, low, high)
+    numbers = np.arange(low, high + 1)
+    while True:
+        yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
+        scores[numbers == best] = 0.0
+        if not scores.max() > 0:
             return
-        numbers = np.arange(low, high + 1)
-        counting = spectra(
-            self.similarity,
-            self.similarity.bandwidths_for_counting,
-            n_eigenvalues,
-            self.node_weights,
-            self.n_jobs,
-        )
-        best, scores = choose_n_clusters(counting, low, high)
-        while True:
-            yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
-            scores[numbers == best] = 0.0
-            if not scores.max() > 0:
-                return
-            best = int(numbers[scores.argmax()])
-
-    def _bandwidth_for(self, n_eigenvalues: int) -> Callable[[int, Path | None], Choice]:
-        """Return a function that turns a number of clusters into a choice, with the bandwidth that suits it."""
-        in_use = self.similarity.bandwidth
-        if in_use is not None:
-            return lambda number, considered: Choice(number, in_use, None, considered)
-        found = spectra(self.similarity, self.similarity.bandwidths, n_eigenvalues, self.weights, self.n_jobs)
-
-        def settle(number: int, considered: Path | None) -> Choice:
-            chosen, scores = choose_bandwidth(found, number)
-            return Choice(number, chosen, {"bandwidth": found.bandwidths, "score": scores}, considered)
-
-        return settle
+        best = int(numbers[scores.argmax()])
 
 
 MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
@@ -226,72 +176,45 @@ MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
 
 @dataclass(frozen=True)
 class SpectralConqueror:
-    """Spectral clustering of nodes.
-
-    Attributes
-    ----------
-    assign : {"kmeans", "ncut"}
-        How eigenvectors become clusters.
-    weighted : bool
-        Whether it regards how many rows a node represents.
-    """
+    """Spectral clustering of nodes; `weighted` regards how many rows a node represents."""
 
     assign: Assign = "kmeans"
     weighted: bool = False
 
     def conquer(
-        self,
-        similarity: DenseSimilarity,
-        nodes: Nodes,
-        requested: RequestedClusters,
-        seeds: SeedSequence,
-        n_jobs: int | None,
-        before: Conquest | None = None,
-    ) -> Conquest:
+        self, similarity: DenseSimilarity, nodes: Nodes, requested: RequestedClusters, seeds: SeedSequence,
+        n_jobs: int | None, before: Conquest | None = None,
+    ) -> Conquest:  # fmt: skip
         """Return the clusters that the leading eigenvectors of a similarity show; nothing is kept from before."""
         weights = nodes.relative_weights if self.weighted else np.ones(len(nodes))
-        chooser = Chooser(similarity, weights, nodes.relative_weights, n_jobs)
 
         def clustered(choice: Choice) -> SpectralResult:
-            return spectral_clustering(
-                similarity.matrix(choice.bandwidth),
-                min(choice.n_clusters, len(nodes)),
-                assign=self.assign,
-                weights=weights,
-                random_state=seeds,
-            )
+            matrix, number = similarity.matrix(choice.bandwidth), min(choice.n_clusters, len(nodes))
+            return spectral_clustering(matrix, number, assign=self.assign, weights=weights, random_state=seeds)
 
-        considered = chooser.choices(*_bounds(requested, len(nodes)))
+        bounds = _bounds(requested, len(nodes))
+        considered = choices(similarity, weights, nodes.relative_weights, n_jobs, *bounds)
         choice, result = first_solid((choice, clustered(choice)) for choice in considered)
         spectrum = Spectrum(
-            eigenvalues=result.eigenvalues,
-            embedding=result.embedding,
-            bandwidth=choice.bandwidth,
-            bandwidth_path=choice.bandwidth_path,
-            n_clusters_path=choice.n_clusters_path,
-        )
+            eigenvalues=result.eigenvalues, embedding=result.embedding, bandwidth=choice.bandwidth,
+            bandwidth_path=choice.bandwidth_path, n_clusters_path=choice.n_clusters_path,
+        )  # fmt: skip
         return Conquest(by_weight(result.labels, nodes.node_weights), choice.n_clusters, spectrum)
 
     def bootstrap(
-        self,
-        found: Conquest,
-        similarity: DenseSimilarity,
-        nodes: Nodes,
-        seeds: SeedSequence,
-        n_jobs: int | None,
+        self, found: Conquest, similarity: DenseSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
     ) -> list[NDArray[np.int32]]:
         """Return the clusters of nodes with resampled weights, as many as were found, at the same bandwidth."""
         assert found.spectrum is not None
         if found.n_clusters == 1:
             return [found.labels]
         weights = nodes.relative_weights if self.weighted else np.ones(len(nodes))
-        matrix, seed = similarity.matrix(found.spectrum.bandwidth), tree_seed(seeds)
+        matrix, number, seed = similarity.matrix(found.spectrum.bandwidth), found.n_clusters, tree_seed(seeds)
 
         def clustered(i: int) -> NDArray[np.int32]:
             drawn = np.maximum(drawn_weights(seed + i, len(nodes)), 1.0)  # no node disappears
-            return spectral_clustering(
-                matrix, found.n_clusters, assign=self.assign, weights=weights * drawn, random_state=seeds
-            ).labels
+            weighing = weights * drawn
+            return spectral_clustering(matrix, number, assign=self.assign, weights=weighing, random_state=seeds).labels
 
         return [clustered(i + 1) for i in range(RESAMPLINGS)]
 

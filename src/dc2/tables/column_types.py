@@ -18,7 +18,17 @@ from dc2.io.resolve import TableSource
 from dc2.io.source import Block, listed
 from dc2.tables.column_transforms import level_codes
 from dc2.tables.texts import TextTransform, learned_text
-from dc2.tables.values import Reading, Words, as_words, column_values, level_of, number_of, seconds_of
+from dc2.tables.values import (
+    Reading,
+    Words,
+    as_words,
+    column_values,
+    level_of,
+    number_of,
+    seconds_of,
+    sign_of,
+    written_number,
+)
 
 SAMPLED_ROWS = 16_384
 SEED = 20_260  # the same table always has the same sample, so decisions do not depend on luck
@@ -27,11 +37,15 @@ ALL = 2**64 - 1
 
 @dataclass(frozen=True, eq=False)
 class SampledColumn:
-    """The sampled values of a column: numbers (NaN is missing), texts, or lists of numbers in their own type."""
+    """The sampled values of a column: numbers (NaN is missing), texts, or lists of numbers in their own type.
+
+    `written` is an example if numbers were read from texts with commas or signs.
+    """
 
     name: str
     reading: Reading
     values: NDArray[Any] | Words
+    written: str = ""
 
     @property
     def blank(self) -> NDArray[np.bool_]:
@@ -180,6 +194,7 @@ class Number:
     name: str
     reading: Literal["number", "time", "clock"]
     values: NDArray[np.float64]
+    written: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +293,14 @@ def _read(column: SampledColumn, rows: NDArray[np.int64]) -> SampledColumn:
         if share == 1:
             return replace(column, reading=reading, values=np.append(numbers, np.nan)[words.codes])  # type: ignore[arg-type]
         if share >= 0.5 and reading == "number" and not any(map(CODE.fullmatch, words.levels)):
-            _refuse(column.name, words, is_one, rows)
+            is_one |= np.isfinite([written_number(level) for level in words.levels])
+            if not is_one.all():
+                _refuse(column.name, words, is_one, rows)
+    signs = {sign_of(level) for level in words.levels} - {""}
+    numbers = np.array([written_number(level) for level in words.levels])
+    if len(signs) <= 1 and np.isfinite(numbers).all():
+        example = next(level for level in words.levels if np.isnan(number_of(level)))
+        return replace(column, reading="number", values=np.append(numbers, np.nan)[words.codes], written=example)
     _refuse_commas_and_signs(column.name, words)
     return column
 
@@ -394,7 +416,7 @@ def _number(column: SampledColumn, values: NDArray[np.float64], stays: bool) -> 
         return Category(column.name, "level", levels, level_codes(values, levels, "level"), words)
     if column.reading == "time":
         return Number(column.name, "time", values)
-    return Number(column.name, "clock" if not stays and is_clock(distinct) else "number", values)
+    return Number(column.name, "clock" if not stays and is_clock(distinct) else "number", values, column.written)
 
 
 def is_clock(distinct: NDArray[np.float64]) -> bool:

@@ -320,7 +320,8 @@ def _made(choice: _Choice, names: Sequence[str], for_target: bool) -> TableTrans
     for number in [*choice.numbers, *choice.times]:
         part, words = number_transform(number, on_steps=not for_target)
         parts.append(part)
-        choice.said[number.name] = words if number.reading == "number" else f"points in time, {words}"
+        read = f"read from texts such as {number.written!r}, " if number.written else ""
+        choice.said[number.name] = read + words if number.reading == "number" else f"points in time, {words}"
     values = spread([number.values for number in [*choice.numbers, *choice.times]], [part.step for part in parts])
     rows = [part.scaled(column) for part, column in zip(parts, values, strict=True)]
     complete_rows = _complete_rows(choice, rows)

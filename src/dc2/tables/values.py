@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal
@@ -124,7 +125,7 @@ def as_numbers(frame: Frame, name: str, reading: Literal["number", "time"], star
                 f"{nouns[reading]}, or fit again."
             )
         return values
-    read = number_of if reading == "number" else seconds_of
+    read = written_number if reading == "number" else seconds_of
     numbers = np.array([*(read(level) for level in values.levels), np.nan])
     wrong = np.flatnonzero(np.isnan(numbers[values.codes]) & (values.codes >= 0))
     if len(wrong):
@@ -184,6 +185,39 @@ def number_of(text: str) -> float:
     except ValueError:
         return np.nan
     return number if np.isfinite(number) else np.nan
+
+
+GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+([.]\d*)?")
+"""Digits in groups of three. No number below one is written so: where ',' is the decimal mark, some value shows it."""
+SIGNS = "$€£¥%"
+
+
+def written_number(text: str) -> float:
+    """Return the number of a text as people write it: also with commas between groups of digits, and with a sign.
+
+    Examples
+    --------
+    >>> written_number("1,103"), written_number("-$5"), written_number("12 %"), written_number("1,5")
+    (1103.0, -5.0, 12.0, nan)
+    """
+    bare = text.translate(_WITHOUT_SIGNS).replace(" ", "") if sign_of(text) else text
+    return number_of(bare.replace(",", "") if GROUPS.fullmatch(bare) else bare)
+
+
+_WITHOUT_SIGNS = dict.fromkeys(map(ord, SIGNS))
+
+
+def sign_of(text: str) -> str:
+    """Return the sign of a currency or of percent at either end of a text; an empty text if there is none.
+
+    Examples
+    --------
+    >>> sign_of("-$5"), sign_of("12 %"), sign_of("12")
+    ('$', '%', '')
+    """
+    ends = text.lstrip("+-")
+    found = {sign for sign in SIGNS if ends.startswith(sign) or ends.endswith(sign)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def seconds_of(text: str) -> float:
