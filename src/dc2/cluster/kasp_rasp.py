@@ -52,15 +52,8 @@ class RASP(SignatureClusterer):
         From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
     weighted : bool, default=False
         Whether spectral clustering takes into account how many rows a signature represents.
-    n_jobs : int, optional
-        Number of threads; None takes all cores. The result does not depend on it.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes. The result does not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of everything.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------
@@ -113,15 +106,11 @@ class RASP(SignatureClusterer):
         requested = RequestedClusters.of(check_integer("n_clusters", self.n_clusters, low=1))
         check_enough_signatures(self.n_signatures, requested)
         check_choice("assign", self.assign, ("kmeans", "ncut"))
+        similarity, conqueror = similarity_recipe(self.similarity), SpectralConqueror(self.assign, self.weighted)
         return ClusterPlan(
-            owner=type(self).__name__,
-            compress=self._compress(),
-            similarity=similarity_recipe(self.similarity),
-            conqueror=SpectralConqueror(self.assign, self.weighted),
-            requested=requested,
-            options=RunOptions.of(self),
-            seeds=seed_sequence(self.random_state),
-        )
+            owner=type(self).__name__, compress=self._compress(), similarity=similarity, conqueror=conqueror,
+            requested=requested, options=RunOptions.of(self), seeds=seed_sequence(self.random_state),
+        )  # fmt: skip
 
     def _compress(self) -> Compress:
         tree = Compressor(self.n_signatures, cut="median", sharpen=0, populate="leaf", sample_size=None)
@@ -190,25 +179,10 @@ class KASP(RASP):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_signatures : int, default=1000
         Centres of K-means.
-    similarity : {"gaussian", "rpf", "graph"} or an object such as ``Gaussian(sigma=0.5)``, default="gaussian"
-        What makes two signatures alike, as in `RASP`.
-    assign : {"ncut", "kmeans"}, default="ncut"
-        From eigenvectors to clusters: recursive normalized cuts, or K-means on normalized rows.
-    weighted : bool, default=False
-        Whether spectral clustering takes into account how many rows a signature represents.
-    n_jobs : int, optional
-        Number of threads; None takes all cores. The result does not depend on it.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes. The result does not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of everything.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_clusters, similarity, assign, weighted, n_jobs, block_bytes, random_state, verbose
+        As in `RASP`.
 
     Attributes
     ----------
@@ -216,11 +190,7 @@ class KASP(RASP):
         The cluster of each training row. Cluster 0 is the heaviest.
     n_clusters_, signatures_, signature_labels_, similarity_, embedding_, eigenvalues_, bandwidth_, distortion_,\
  stage_seconds_, n_rows_in_, n_features_in_, feature_names_in_
-        As in `RPFCluster`; the bandwidth is the sigma of the Gaussian kernel.
-
-    Notes
-    -----
-    For the usual form exp(-||x - y||^2 / (2 s^2)) take ``similarity=Gaussian(sigma=2 * s**2)``.
+        As in `RASP`.
 
     References
     ----------

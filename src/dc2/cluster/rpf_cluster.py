@@ -55,15 +55,8 @@ class RPFCluster(SignatureClusterer):
         and distances are in kilometres.
     compressor : Compressor or None, default=None
         How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
-    n_jobs : int, optional
-        Number of threads; None takes all cores. The result does not depend on it.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of everything.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------
@@ -182,12 +175,7 @@ class RPFCluster(SignatureClusterer):
         'ncut'
         """
         compressor = Compressor(
-            n_partitions=n_partitions,
-            divide=divide,
-            cut="median",
-            sharpen=0,
-            populate="leaf",
-            sample_size=None,
+            n_partitions=n_partitions, divide=divide, cut="median", sharpen=0, populate="leaf", sample_size=None
         )
         similarity = RPF(leaf_size=30, cut="median", bandwidth=bandwidth)
         return cls(n_clusters, similarity=similarity, assign="ncut", compressor=compressor, **parameters)
@@ -200,15 +188,12 @@ class RPFCluster(SignatureClusterer):
         compress_plan = checked_plan(self)
         similarity = similarity_recipe(self.similarity)
         check_has_rows(similarity, compress_plan.one_tree)
+        conqueror = SpectralConqueror(self.assign, self.weighted)
         return ClusterPlan(
-            owner=type(self).__name__,
-            compress=compress_by(compress_plan),
-            similarity=similarity,
-            conqueror=SpectralConqueror(self.assign, self.weighted),
-            requested=requested,
-            options=RunOptions.of(self),
+            owner=type(self).__name__, compress=compress_by(compress_plan), similarity=similarity,
+            conqueror=conqueror, requested=requested, options=RunOptions.of(self),
             seeds=seed_sequence(self.random_state),
-        )
+        )  # fmt: skip
 
     def recluster(
         self,
@@ -219,10 +204,8 @@ class RPFCluster(SignatureClusterer):
 
         Parameters
         ----------
-        n_clusters : int, "auto", (low, high) or None
-            None keeps what was asked for last.
-        bandwidth : float, "auto" or None
-            None keeps what was asked for last.
+        n_clusters, bandwidth
+            As in the constructor and in `RPF`; None keeps what was asked for last.
 
         Returns
         -------

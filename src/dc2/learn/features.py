@@ -26,16 +26,7 @@ from dc2.trees.forest import RPForest, forest_leaf_size
 
 @dataclass(frozen=True, eq=False)
 class FeaturesRecord:
-    """The result of a fit.
-
-    Attributes
-    ----------
-    columns : Columns
-    compressor : Compressor
-        Fitted on all rows.
-    learned : object
-        What else the features need, made from the signatures.
-    """
+    """The result of a fit; `learned` is what the features need, made from the signatures."""
 
     columns: Columns
     compressor: Compressor
@@ -138,15 +129,8 @@ class RPFFeatures(RowFeatures):
         Number of points that the forest is grown on.
     grow_on : {"signatures", "sample"}, default="signatures"
         Whether the points are signatures, which stand for all rows, or rows drawn from each signature at random.
-    n_jobs : int, optional
-        Number of threads; None takes all cores. The result does not depend on it.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows or of their features, in bytes.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the points and the forest.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------

@@ -78,22 +78,9 @@ class KernelAt(Protocol):
 @saved_record
 @dataclass(frozen=True)
 class KernelShape:
-    """A kernel with its bandwidth.
+    """A kernel with its bandwidth, which divides distances; of "rpf", the b of exp((s - 1) / b) for a share of trees s.
 
-    Attributes
-    ----------
-    name : {"gaussian", "matern52", "matern32", "laplacian", "rpf"}
-    bandwidth : float
-        Distances are divided by it. For "rpf" it is the b of exp((s - 1) / b), s being the share of trees in which two
-        rows share a leaf.
-    seed : int
-        Of the forest of "rpf", which is grown on the centres.
-
-    Examples
-    --------
-    >>> KernelShape("gaussian", 2.0).at(np.zeros((1, 1)))(np.array([[0.0], [2.0]])).round(4)
-    array([[1.    ],
-           [0.6065]])
+    The seed is that of the forest of "rpf", which is grown on the centres.
     """
 
     name: str
@@ -165,13 +152,7 @@ def squared_distances(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
 
 
 def median_distance(points: NDArray[Any], most: int = 500) -> float:
-    """Return the median distance between distinct points among the first `most`; 1 if all are equal.
-
-    Examples
-    --------
-    >>> median_distance(np.array([[0.0], [3.0], [3.0]]))
-    3.0
-    """
+    """Return the median distance between distinct points among the first `most`; 1 if all are equal."""
     some = points[:most].astype(np.float64)
     size = np.abs(some).max(initial=0.0) or 1.0  # whose square may be no float64
     squared = squared_distances(some / size, some / size)[np.triu_indices(len(some), k=1)]
@@ -196,14 +177,7 @@ _TILE_ROWS = 1024
 @saved_record
 @dataclass(frozen=True, eq=False)
 class ColumnMetric:
-    """Rows become (x - shift) * factor.
-
-    Attributes
-    ----------
-    name : {"plain", "scaled", "learned"}
-        The factors: all one; one over the standard deviation; that times the size of the gradient.
-    shift, factor : ndarray of shape (n_features,), float64
-    """
+    """Rows become (x - shift) * factor: 1, 1 / standard deviation, or that times the size of the gradient."""
 
     name: str
     shift: NDArray[np.float64]
@@ -246,21 +220,10 @@ class ColumnMetric:
 def gradient_sizes(
     shape: KernelShape, centres: NDArray[Any], coefficients: NDArray[np.float64], X: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return the root mean square of a machine's gradient along each column: the diagonal of the average outer product.
+    """Return the root mean square of a machine's gradient at some rows along each column, for a radial kernel.
 
-    Parameters
-    ----------
-    shape : KernelShape
-        A radial kernel.
-    centres : ndarray of shape (n_centres, n_features)
-    coefficients : ndarray of shape (n_centres, n_outputs)
-    X : ndarray of shape (n_rows, n_features)
-        Rows at which gradients are computed.
-
-    References
-    ----------
-    Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
-    backpropagation-free machine learning models. Science 383 (2024).
+    This is the diagonal of the average gradient outer product. Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for
+    feature learning in neural networks and backpropagation-free machine learning models. Science 383 (2024).
     """
     squares, scale = np.zeros(X.shape[1]), X.dtype.type(1 / shape.bandwidth)
     centres = centres * scale

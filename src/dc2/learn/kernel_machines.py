@@ -23,8 +23,9 @@ from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among
 from dc2.io.resolve import as_table
 from dc2.io.source import Block, Source
-from dc2.learn.kernel_fit import Fitted, KernelMachine, MachinePlan, Targets, fit_machine, usable
+from dc2.learn.kernel_fit import KernelMachine, MachinePlan, fit_machine
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
+from dc2.learn.kernel_rows import Targets, usable
 from dc2.learn.kernel_search import SearchSpace, Trial, calibration_of, probabilities
 from dc2.learn.targets import class_labels, numeric_targets, refused
 from dc2.parameters import check_choice, check_integer, check_positive
@@ -38,27 +39,14 @@ KernelName = Literal["auto", "gaussian", "matern52", "matern32", "laplacian", "r
 @saved_record
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """The result of a fit.
-
-    Attributes
-    ----------
-    columns : Columns
-    machine : KernelMachine
-    preparer : TablePreparer or None
-    classes : ndarray or None
-        Of classifiers.
-    calibration : tuple of float
-        Of classifiers: the floor and the exponent of probabilities.
-    one_column : bool
-        Whether targets came in one dimension.
-    """
+    """The result of a fit: of classifiers, with the floor and the exponent of probabilities."""
 
     columns: Columns
     machine: KernelMachine
     preparer: TablePreparer | None = None
     classes: NDArray[Any] | None = None
     calibration: tuple[float, float] = (1.0, 1.0)
-    one_column: bool = True
+    one_column: bool = True  # whether targets came in one dimension
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -138,30 +126,25 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         """Fit a machine to rows and their targets."""
 
-    def _fitted_machine(self, opened: OpenedRows, targets: Targets, plan: MachinePlan, options: RunOptions) -> Fitted:
-        return fit_machine(opened.source, targets, plan, options, seed_sequence(self.random_state))
-
     def _plan(self) -> MachinePlan:
         """Check the parameters and return them as a plan."""
+
+        def number(name: str, check: Callable[..., Any], **limits: Any) -> Any:
+            value = getattr(self, name)
+            return None if isinstance(value, str) and value == "auto" else check(name, value, **limits)
+
         check_choice("kernel", self.kernel, ("auto", *KERNELS))
         check_choice("metric", self.metric, ("auto", *METRICS))
         if self.kernel == "rpf" and self.metric == "learned":
             raise refused("metric", self.metric, "the rpf-kernel has no gradients.", "Use metric='auto'.")
-        if not _is_auto(self.n_centres):
-            check_integer("n_centres", self.n_centres, low=1)
-        if not _is_auto(self.n_parts):
-            check_integer("n_parts", self.n_parts, low=1)
+        n_centres, n_parts = (number(name, check_integer, low=1) for name in ("n_centres", "n_parts"))
         space = SearchSpace(
             metrics=METRICS if self.metric == "auto" else (self.metric,),
             kernels=RADIAL if self.kernel == "auto" else (self.kernel,),
-            bandwidth=None if _is_auto(self.bandwidth) else check_positive("bandwidth", self.bandwidth),
-            ridge=None if _is_auto(self.ridge) else check_positive("ridge", self.ridge),
+            bandwidth=number("bandwidth", check_positive),
+            ridge=number("ridge", check_positive),
         )
-        return MachinePlan(
-            space,
-            None if _is_auto(self.n_centres) else int(self.n_centres),
-            None if _is_auto(self.n_parts) else int(self.n_parts),
-        )
+        return MachinePlan(space, n_centres, n_parts)
 
     # --- what was learned ----------------------------------------------------------------------------------------
 
@@ -351,15 +334,8 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
         along each, in up to three rounds. "auto" takes the best on held-out rows.
     prepare : {"auto", None} or TablePreparer, default="auto"
         "auto" prepares tables with text, dates or missing values; with None they raise.
-    n_jobs : int, optional
-        Number of threads; None takes all cores.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample, the centres and the parts.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------
@@ -376,9 +352,10 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
 
     Notes
     -----
-    With m centres a pass takes O(n m (m + d)) time, of many rows O(n m d); the parts take O(n c (c + d)) with c of about 1000. Besides the
-    rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64; predictions are made
-    in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change rounding only.
+    With m centres a pass takes O(n m (m + d)) time, of many rows O(n m d); parts take O(n c (c + d)) with c of about
+    1000. Besides the rows it needs about 40 m^2 bytes, and 8 m^2 for each thread. Machines are solved in float64;
+    predictions are made in the dtype of the rows. The result does not depend on `n_jobs`; other blocks or files change
+    rounding only.
 
     Examples
     --------
@@ -394,7 +371,9 @@ class KernelRegressor(RegressorMixin, KernelMachineBase):
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         y = numeric_targets(y)
         one_column = y.ndim == 1
-        fitted = self._fitted_machine(opened, Targets(y.reshape(len(y), -1)), plan, options)
+        fitted = fit_machine(
+            opened.source, Targets(y.reshape(len(y), -1)), plan, options, seed_sequence(self.random_state)
+        )
         return KernelRecord(opened.columns, fitted.machine, opened.preparer, one_column=one_column)
 
     def _predicted(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
@@ -445,7 +424,9 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
 
     def _learned(self, opened: OpenedRows, y: Any, plan: MachinePlan, options: RunOptions) -> KernelRecord:
         classes, codes = np.unique(class_labels(y, "KernelClassifier(...)"), return_inverse=True)
-        fitted = self._fitted_machine(opened, Targets(codes, len(classes)), plan, options)
+        fitted = fit_machine(
+            opened.source, Targets(codes, len(classes)), plan, options, seed_sequence(self.random_state)
+        )
         held = fitted.held
         calibration = calibration_of(fitted.outputs + held.base, held.Y + held.base, held.weights)
         return KernelRecord(opened.columns, fitted.machine, opened.preparer, classes, calibration)
@@ -478,10 +459,6 @@ class KernelClassifier(ClassifierMixin, KernelMachineBase):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
 
 
 def _without_target(X: Any, name: str, sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:

@@ -18,15 +18,7 @@ from dc2.trees.tree import raise_unusable, values_usable
 
 
 class SelectedRows:
-    """The rows of a source that a mask selects, numbered from 0.
-
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    selected : ndarray of shape (n_rows,), bool
-        Which of them.
-    """
+    """The rows of a source that a mask selects, numbered from 0."""
 
     def __init__(self, source: Source, selected: NDArray[np.bool_]) -> None:
         self._source, self._selected = source, selected
@@ -98,10 +90,9 @@ def routed(owner: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def takes_weights(owner: Any, sample_weight: Any) -> bool:
-    """Return whether the estimator receives the number of rows of each signature as `sample_weight`.
+    """Return whether the estimator receives the rows of each signature as `sample_weight`.
 
-    It is, if its fit has the parameter. With metadata routing its request counts too: False keeps weights from it,
-    and weights that the user gives need a request, as everywhere in scikit-learn.
+    It does if its fit has the parameter and, with metadata routing, if its request allows weights.
     """
     if not get_config()["enable_metadata_routing"]:
         return bool(has_fit_parameter(owner.estimator, "sample_weight"))

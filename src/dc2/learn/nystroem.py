@@ -56,15 +56,8 @@ class SignatureNystroem(RowFeatures):
     sharpen, populate, sample_size
         How rows become signatures; see `Compressor`. ``populate="nearest"``, the default here, makes landmarks as good
         as those of K-means for a small part of the cost.
-    n_jobs : int, optional
-        Number of threads; None takes all cores.
-    block_bytes : int, default=16 MiB
-        Budget for a block of rows or of their kernel, in bytes.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the compression.
-    verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+    n_jobs, block_bytes, random_state, verbose
+        As in `DC2Clustering`.
 
     Attributes
     ----------
@@ -190,13 +183,8 @@ class SignatureNystroem(RowFeatures):
         if not callable(self.kernel):
             params |= {"gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
             params = {name: value for name, value in params.items() if value is not None}
-        kernel: NDArray[np.float64] = pairwise_kernels(
-            X.astype(np.float64, copy=False),
-            landmarks.astype(np.float64, copy=False),
-            metric=self.kernel,
-            filter_params=True,
-            **params,
-        )
+        A, B = (points.astype(np.float64, copy=False) for points in (X, landmarks))
+        kernel: NDArray[np.float64] = pairwise_kernels(A, B, metric=self.kernel, filter_params=True, **params)
         return kernel
 
     def _check_kernel(self) -> None:
@@ -213,16 +201,7 @@ class SignatureNystroem(RowFeatures):
 
 
 def inverse_root(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return U / sqrt(L) and L of a kernel matrix U L U', without the eigenvalues that are rounding.
-
-    The other eigenvalues cannot be distinguished from zero: their inverse roots would only magnify rounding errors.
-
-    Examples
-    --------
-    >>> root, eigenvalues = inverse_root(np.ones((3, 3)))
-    >>> eigenvalues.round(6), (np.ones((1, 3)) @ root).round(6) ** 2
-    (array([3.]), array([[1.]]))
-    """
+    """Return U / sqrt(L) and L of a kernel matrix U L U', without the eigenvalues that are rounding."""
     eigenvalues, vectors = np.linalg.eigh((K + K.T) / 2)
     cut_off = len(K) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0.0)
     kept = max(1, int(np.count_nonzero(eigenvalues > cut_off)))

@@ -45,31 +45,15 @@ def _transforms(self: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LearnedRecord:
-    """The result of a fit of `DC2`.
-
-    Attributes
-    ----------
-    columns : Columns
-    training : TrainingSet
-        The signatures, their targets and the compressors that made them.
-    estimator : estimator
-        Fitted on the signatures.
-    weights_used : bool
-    embedding : ndarray of shape (n_signatures, n_features_out) or None
-        Of transformers that have no `transform`.
-    signature_labels : ndarray of shape (n_signatures,) or None
-        Of clusterers.
-    labels : ndarray of shape (n_rows,) or None
-        Of clusterers, for rows in memory.
-    """
+    """The result of a fit of `DC2`."""
 
     columns: Columns
     training: TrainingSet
     estimator: Any
     weights_used: bool
-    embedding: NDArray[Any] | None = None
-    signature_labels: NDArray[Any] | None = None
-    labels: NDArray[Any] | None = None
+    embedding: NDArray[Any] | None = None  # of transformers that have no `transform`
+    signature_labels: NDArray[Any] | None = None  # of clusterers
+    labels: NDArray[Any] | None = None  # of clusterers, for rows in memory
 
 
 class Predictions(KnowsItsColumns):

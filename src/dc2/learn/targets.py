@@ -58,14 +58,7 @@ class Kind(StrEnum):
 
 
 def kind_of(estimator: Any) -> Kind:
-    """Return the kind of an estimator; raise if it cannot be fitted to signatures.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC, OneClassSVM
-    >>> kind_of(SVC()).value, kind_of(OneClassSVM()).value
-    ('classifier', 'detector')
-    """
+    """Return the kind of an estimator; raise if it cannot be fitted to signatures."""
     _check_estimator(estimator)
     name = type(estimator).__name__
     if is_clusterer(estimator):
@@ -147,10 +140,7 @@ def training_set(
     min_per_class: int,
     weighted: bool = True,
 ) -> TrainingSet:
-    """Compress rows; give every signature a target of the kind that the estimator needs.
-
-    `weighted` says whether the estimator is given the weights of signatures.
-    """
+    """Compress rows; give every signature a target that the estimator needs; `weighted` if it is given weights."""
     tags = get_tags(estimator)
     supervised = kind in (Kind.CLASSIFIER, Kind.REGRESSOR, Kind.SEMI_SUPERVISED) or (
         kind is Kind.TRANSFORMER and tags.target_tags.required
@@ -160,8 +150,7 @@ def training_set(
         return TrainingSet(fitted.signatures_, None, [fitted])
     if y is None:
         raise InputError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None.",
-            parameter="y",
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None.", parameter="y"
         )
     y = np.asarray(y)  # of Dask, computed once
     if kind is Kind.REGRESSOR or (
@@ -183,12 +172,19 @@ def training_set(
     return _within_classes(compressor, source, labels, min_per_class, kind is Kind.SEMI_SUPERVISED)
 
 
-def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> TrainingSet:
-    """Compress all rows; a signature's target is the mean of its rows."""
+def _signature_of_rows(
+    compressor: Compressor, source: Source, y: NDArray[Any]
+) -> tuple[NDArray[np.int32], NDArray[np.float64] | None]:
+    """Compress all rows; return the signature of each, and the weights."""
     compressor.fit(source)
     ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
     check_length(len(y), len(ids))
-    weights = weights_of(source, compressor.block_bytes)
+    return ids, weights_of(source, compressor.block_bytes)
+
+
+def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> TrainingSet:
+    """Compress all rows; a signature's target is the mean of its rows."""
+    ids, weights = _signature_of_rows(compressor, source, y)
     n_signatures = len(compressor.signatures_)
     rows = np.bincount(ids, weights, n_signatures).astype(np.float64)
     # A signature that lost all its rows to nearer ones has no target.
@@ -203,10 +199,7 @@ def _mean_targets(compressor: Compressor, source: Source, y: NDArray[Any]) -> Tr
 
 def _member_targets(compressor: Compressor, source: Source, y: NDArray[Any], weighted: bool) -> TrainingSet:
     """Compress all rows, and draw rows with their own targets from the signatures: these keep the spread of targets."""
-    compressor.fit(source)
-    ids = compressor.labels_ if source.in_memory else in_one_array(compressor.apply(source))
-    check_length(len(y), len(ids))
-    weights = weights_of(source, compressor.block_bytes)
+    ids, weights = _signature_of_rows(compressor, source, y)
     rng = np.random.default_rng(seed_sequence(compressor.random_state).spawn(1)[0])
     indices, represented = drawn_members(ids, weights, len(compressor.signatures_), weighted, rng)
     rows, scaling = rows_at(source, indices), compressor.router_.scaling
@@ -257,11 +250,7 @@ def _present_classes(
 
 
 def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.bool_], min_per_class: int) -> list[Any]:
-    """Return the signatures of each class.
-
-    Labelled rows may take half of the signatures if they are few: each is then its own signature, for the labels that
-    all others get come from them.
-    """
+    """Return the signatures of each class; few labelled rows, whose labels all others get, may take half of them."""
     if n_signatures < len(rows):
         problem = f"too few for {len(rows)} classes."
         raise refused("n_signatures", n_signatures, problem, "Use at least one each, better many.")
@@ -276,13 +265,7 @@ def _quotas(n_signatures: int, rows: NDArray[np.float64], labelled: NDArray[np.b
 
 
 def class_quotas(total: int, rows: NDArray[np.float64], at_least: int) -> list[int]:
-    """Allocate signatures in proportion to rows, with a minimum for each class that the total allows.
-
-    Examples
-    --------
-    >>> class_quotas(100, np.array([990.0, 10.0]), at_least=10)
-    [90, 10]
-    """
+    """Allocate signatures in proportion to rows, with a minimum for each class that the total allows."""
     least = np.minimum(max(1, min(at_least, total // len(rows))), np.maximum(np.ceil(rows), 1)).astype(int)
     quotas = np.zeros(len(rows), int)
     open_classes = np.arange(len(rows))
@@ -339,16 +322,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def means_suffice(estimator: Any) -> bool:
-    """Return whether a regressor learns the same from the mean target of a signature as from the targets of its rows.
-
-    One that is not known to do so does not: it may estimate quantiles, noise or anything else of the spread.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import QuantileRegressor, Ridge
-    >>> means_suffice(Ridge()), means_suffice(QuantileRegressor())
-    (True, False)
-    """
+    """Return whether a regressor is known to learn the same from the mean target of a signature as from all targets."""
     inner = _inner(estimator)
     if not type(inner).__module__.startswith(("sklearn.", "dc2.")):
         return False
@@ -379,16 +353,8 @@ def drawn_members(
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the indices of rows drawn from signatures, and the weight that each represents.
 
-    Parameters
-    ----------
-    ids : ndarray of shape (n_rows,)
-        The signature of each row.
-    weights : ndarray of shape (n_rows,) or None
-    n_signatures : int
-    weighted : bool
-        Whether the estimator takes weights. Then one row of each signature is drawn; otherwise as many rows
-        at equal distances of weight along the signatures, so that each represents the same share of all rows.
-    rng : Generator
+    If the estimator takes weights, one row of each signature is drawn; otherwise as many rows at equal distances of
+    weight along the signatures, so that each represents the same share of all rows.
     """
     own = np.ones(len(ids)) if weights is None else weights
     present = np.flatnonzero(own > 0)

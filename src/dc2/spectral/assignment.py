@@ -1,7 +1,7 @@
 """From eigenvectors to clusters: weighted K-means, or the recursive normalized cuts of Shi and Malik."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from dc2.spectral.eigenvectors import (
     numbered_by_appearance,
     rounding,
     split_to_k,
+    squared_distances,
     top_eigenvectors,
     unit_rows,
     whole_eigenspace,
@@ -30,19 +31,18 @@ from dc2.spectral.eigenvectors import (
 
 _MAX_ITERATIONS = 300
 _RESTARTS = 10  # the first of the best is taken
+_EIGENVALUES_SHOWN = 20
+
+Assign = Literal["kmeans", "ncut"]
+Side = npt.NDArray[np.bool_]
 
 
 def assign_kmeans(
-    rows: FloatArray,
-    n_clusters: int,
-    weights: FloatArray,
-    rng: np.random.Generator,
-    *,
-    tolerance: float = 1e-9,
+    rows: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator, *, tolerance: float = 1e-9
 ) -> Labels:
     """Return the cluster of each row: the best of several runs of weighted K-means.
 
-    By hand, because scikit-learn's KMeans has no tolerance for equal distances: labels would change with the last bit.
+    scikit-learn's KMeans has no tolerance for equal distances: labels would change with the last bit.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ def _spread_centres(
     """Draw starting centres by k-means++, at each step the best of a few candidates."""
     n_candidates = 2 + int(np.log(n_clusters))
     chosen = [int(_draw(weights, rng.random(1))[0])]
-    distances = _squared_distances(rows, rows[chosen])[:, 0]
+    distances = squared_distances(rows, rows[chosen])[:, 0]
     while len(chosen) < n_clusters:
         mass = np.where(distances > tolerance, weights * distances, 0.0)
         if not mass.any():
             break  # every row coincides with a centre
         candidates = _draw(mass, rng.random(n_candidates))
-        shrunk = np.minimum(distances[:, np.newaxis], _squared_distances(rows, rows[candidates]))
+        shrunk = np.minimum(distances[:, np.newaxis], squared_distances(rows, rows[candidates]))
         best = int(_first_smallest((weights @ shrunk)[np.newaxis], tolerance * weights.sum())[0])
         chosen.append(int(candidates[best]))
         distances = shrunk[:, best]
@@ -94,7 +94,7 @@ def _lloyd(rows: FloatArray, weights: FloatArray, centres: FloatArray, tolerance
     """Move centres to the means of their rows until no row changes its centre; return labels and cost."""
     labels = np.full(len(rows), -1, dtype=np.intp)
     for _ in range(_MAX_ITERATIONS):
-        distances = _squared_distances(rows, centres)
+        distances = squared_distances(rows, centres)
         nearest = _first_smallest(distances, tolerance)
         if np.array_equal(nearest, labels):
             break
@@ -115,19 +115,10 @@ def _draw(mass: FloatArray, uniforms: FloatArray) -> Labels:
     return indices
 
 
-def _squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
-    squares = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] + np.einsum("ij,ij->i", centres, centres)
-    distances: FloatArray = np.maximum(squares - 2.0 * rows @ centres.T, 0.0)
-    return distances
-
-
 def _first_smallest(values: FloatArray, tolerance: float) -> Labels:
     """Return, per row, the first index whose value is the smallest within the tolerance."""
     first: Labels = (values <= values.min(axis=1, keepdims=True) + tolerance).argmax(axis=1)
     return first
-
-
-Side: TypeAlias = npt.NDArray[np.bool_]
 
 
 def assign_ncut(similarity: FloatArray, n_clusters: int, weights: FloatArray, rng: np.random.Generator) -> Labels:
@@ -186,11 +177,7 @@ def _is_lighter(side: Side, weights: FloatArray, volumes: FloatArray) -> bool:
 
 
 def _nontrivial_eigenvectors(affinity: FloatArray, root_volume: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the second and third eigenpairs of an affinity.
-
-    The first is known, ``sqrt(w_i d_i)``, and says nothing. It is moved below all others, since a solver may
-    mix it into the second where both have the eigenvalue 1.
-    """
+    """Return the second and third eigenpairs; the first, sqrt(w_i d_i), is moved below all others."""
     trivial = root_volume / np.linalg.norm(root_volume)
     return top_eigenvectors(affinity - 3.0 * np.outer(trivial, trivial), min(2, len(affinity)))
 
@@ -205,11 +192,6 @@ def _undetermined_side(
         parts = assign_kmeans(unit_rows(rows), 2, weights, rng, tolerance=rounding(gap))
     side: Side = parts == np.bincount(parts, weights).argmin()
     return side
-
-
-Assign = Literal["kmeans", "ncut"]
-
-_EIGENVALUES_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -299,9 +281,9 @@ def spectral_clustering(
         raise ParameterError(f"n_clusters is {n_clusters}, but there are only {len(similarity)} points; ask for fewer.")
     rng = np.random.default_rng(seed_sequence(random_state))
     with one_blas_thread():
-        points = distinct_points(similarity, weights)
-        result = _cluster_distinct(points.similarity, n_clusters, assign, points.weights, rng)
-    return replace(result, labels=result.labels[points.of_point], embedding=result.embedding[points.of_point])
+        distinct, summed, of_point = distinct_points(similarity, weights)
+        result = _cluster_distinct(distinct, n_clusters, assign, summed, rng)
+    return replace(result, labels=result.labels[of_point], embedding=result.embedding[of_point])
 
 
 def _cluster_distinct(

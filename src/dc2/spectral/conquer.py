@@ -28,11 +28,7 @@ CHOICES_TRIED = 5
 
 
 def first_solid(tried: Iterator[tuple[Choice, SpectralResult]]) -> tuple[Choice, SpectralResult]:
-    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all.
-
-    A signature of a few rows between clusters stands apart just as a cluster does. A number that was requested is the
-    only choice.
-    """
+    """Return the first of a few choices that makes no cluster of one or two signatures, else the first of all."""
     first = next(tried)
     for choice, result in chain([first], islice(tried, CHOICES_TRIED - 1)):
         if np.bincount(result.labels).min() >= FEWEST_SIGNATURES:
@@ -68,14 +64,7 @@ ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.6, 1.5
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Leading eigenvalues for each bandwidth considered.
-
-    Attributes
-    ----------
-    bandwidths : ndarray of shape (n_bandwidths,)
-    eigenvalues : ndarray of shape (n_bandwidths, n_eigenvalues)
-        Of the normalized similarity, descending.
-    """
+    """Leading eigenvalues of the normalized similarity, descending, for each bandwidth considered (rows)."""
 
     bandwidths: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
@@ -143,17 +132,7 @@ def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, and from what.
-
-    Attributes
-    ----------
-    n_clusters : int
-    bandwidth : float
-    bandwidth_path : dict or None
-        "bandwidth" and "score" of each that was considered.
-    n_clusters_path : dict or None
-        "n_clusters" and "score" of each that was considered.
-    """
+    """What was chosen, and the score of each bandwidth and number that was considered."""
 
     n_clusters: int
     bandwidth: float
@@ -165,15 +144,8 @@ class Choice:
 class Chooser:
     """Chooses a number of clusters between two bounds, and a bandwidth where none is in use.
 
-    Attributes
-    ----------
-    similarity : DenseSimilarity
-    weights : ndarray of shape (n_nodes,)
-        As the clustering will use them; the bandwidth is chosen with them.
-    node_weights : ndarray of shape (n_nodes,)
-        How many rows each node represents. The number of clusters is chosen with these, so that isolated
-        signatures in the background have little influence.
-    n_jobs : int or None
+    The bandwidth is chosen with the weights of the clustering, the number with those of the nodes, so that isolated
+    signatures in the background have little influence.
     """
 
     similarity: DenseSimilarity
@@ -186,19 +158,13 @@ class Chooser:
 
         A caller that takes a later choice has rejected the earlier ones: their numbers score 0 in its path.
         """
-        n_eigenvalues = min(high + 1, len(self.similarity))
+        similarity, n_eigenvalues = self.similarity, min(high + 1, len(self.similarity))
         settle = self._bandwidth_for(n_eigenvalues)
         if low == high:
             yield settle(low, None)
             return
-        numbers = np.arange(low, high + 1)
-        counting = spectra(
-            self.similarity,
-            self.similarity.bandwidths_for_counting,
-            n_eigenvalues,
-            self.node_weights,
-            self.n_jobs,
-        )
+        numbers, bandwidths = np.arange(low, high + 1), similarity.bandwidths_for_counting
+        counting = spectra(similarity, bandwidths, n_eigenvalues, self.node_weights, self.n_jobs)
         best, scores = choose_n_clusters(counting, low, high)
         while True:
             yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
@@ -226,72 +192,45 @@ MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
 
 @dataclass(frozen=True)
 class SpectralConqueror:
-    """Spectral clustering of nodes.
-
-    Attributes
-    ----------
-    assign : {"kmeans", "ncut"}
-        How eigenvectors become clusters.
-    weighted : bool
-        Whether it regards how many rows a node represents.
-    """
+    """Spectral clustering of nodes; `weighted` regards how many rows a node represents."""
 
     assign: Assign = "kmeans"
     weighted: bool = False
 
     def conquer(
-        self,
-        similarity: DenseSimilarity,
-        nodes: Nodes,
-        requested: RequestedClusters,
-        seeds: SeedSequence,
-        n_jobs: int | None,
-        before: Conquest | None = None,
-    ) -> Conquest:
+        self, similarity: DenseSimilarity, nodes: Nodes, requested: RequestedClusters, seeds: SeedSequence,
+        n_jobs: int | None, before: Conquest | None = None,
+    ) -> Conquest:  # fmt: skip
         """Return the clusters that the leading eigenvectors of a similarity show; nothing is kept from before."""
         weights = nodes.relative_weights if self.weighted else np.ones(len(nodes))
         chooser = Chooser(similarity, weights, nodes.relative_weights, n_jobs)
 
         def clustered(choice: Choice) -> SpectralResult:
-            return spectral_clustering(
-                similarity.matrix(choice.bandwidth),
-                min(choice.n_clusters, len(nodes)),
-                assign=self.assign,
-                weights=weights,
-                random_state=seeds,
-            )
+            matrix, number = similarity.matrix(choice.bandwidth), min(choice.n_clusters, len(nodes))
+            return spectral_clustering(matrix, number, assign=self.assign, weights=weights, random_state=seeds)
 
         considered = chooser.choices(*_bounds(requested, len(nodes)))
         choice, result = first_solid((choice, clustered(choice)) for choice in considered)
         spectrum = Spectrum(
-            eigenvalues=result.eigenvalues,
-            embedding=result.embedding,
-            bandwidth=choice.bandwidth,
-            bandwidth_path=choice.bandwidth_path,
-            n_clusters_path=choice.n_clusters_path,
-        )
+            eigenvalues=result.eigenvalues, embedding=result.embedding, bandwidth=choice.bandwidth,
+            bandwidth_path=choice.bandwidth_path, n_clusters_path=choice.n_clusters_path,
+        )  # fmt: skip
         return Conquest(by_weight(result.labels, nodes.node_weights), choice.n_clusters, spectrum)
 
     def bootstrap(
-        self,
-        found: Conquest,
-        similarity: DenseSimilarity,
-        nodes: Nodes,
-        seeds: SeedSequence,
-        n_jobs: int | None,
+        self, found: Conquest, similarity: DenseSimilarity, nodes: Nodes, seeds: SeedSequence, n_jobs: int | None
     ) -> list[NDArray[np.int32]]:
         """Return the clusters of nodes with resampled weights, as many as were found, at the same bandwidth."""
         assert found.spectrum is not None
         if found.n_clusters == 1:
             return [found.labels]
         weights = nodes.relative_weights if self.weighted else np.ones(len(nodes))
-        matrix, seed = similarity.matrix(found.spectrum.bandwidth), tree_seed(seeds)
+        matrix, number, seed = similarity.matrix(found.spectrum.bandwidth), found.n_clusters, tree_seed(seeds)
 
         def clustered(i: int) -> NDArray[np.int32]:
             drawn = np.maximum(drawn_weights(seed + i, len(nodes)), 1.0)  # no node disappears
-            return spectral_clustering(
-                matrix, found.n_clusters, assign=self.assign, weights=weights * drawn, random_state=seeds
-            ).labels
+            weighing = weights * drawn
+            return spectral_clustering(matrix, number, assign=self.assign, weights=weighing, random_state=seeds).labels
 
         return [clustered(i + 1) for i in range(RESAMPLINGS)]
 

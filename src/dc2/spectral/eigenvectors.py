@@ -1,8 +1,5 @@
 """The leading eigenvectors of a normalized affinity, in float64, checked before they are believed."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, eigh
@@ -11,8 +8,8 @@ from scipy.sparse.csgraph import connected_components
 
 from dc2.errors import InputError
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-Labels: TypeAlias = npt.NDArray[np.intp]
+FloatArray = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.intp]
 
 # What rounding (about 1e-15 per entry) can never be distinguished from: eigenvalues closer than this are one
 # eigenvalue, similarities smaller than this are none, rows of the similarity closer than this are one point.
@@ -98,27 +95,8 @@ def check_weights(weights: npt.ArrayLike | None, n_points: int) -> FloatArray:
     return checked
 
 
-@dataclass(frozen=True)
-class DistinctPoints:
-    """The distinct points among all.
-
-    Attributes
-    ----------
-    similarity : ndarray of shape (m, m)
-        Of the distinct points, in order of first appearance.
-    weights : ndarray of shape (m,)
-        The weights of equal points added up.
-    of_point : ndarray of shape (n,)
-        Which distinct point each point is.
-    """
-
-    similarity: FloatArray
-    weights: FloatArray
-    of_point: Labels
-
-
-def distinct_points(similarity: FloatArray, weights: FloatArray) -> DistinctPoints:
-    """Merge points whose rows of the similarity agree to rounding; np.unique would find exactly equal rows only.
+def distinct_points(similarity: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, Labels]:
+    """Merge points whose rows of the similarity agree to rounding; return similarity, weights, and each point's number.
 
     Rows are sorted by a sum over each with fixed random factors, which brings equal ones together; neighbours
     whose sums agree are then compared entry by entry. So it costs little compared with the eigenproblem.
@@ -136,7 +114,7 @@ def distinct_points(similarity: FloatArray, weights: FloatArray) -> DistinctPoin
     of_point = numbered_by_appearance(run)
     first = np.unique(of_point, return_index=True)[1]
     summed = np.bincount(of_point, weights).astype(np.float64)
-    return DistinctPoints(similarity[np.ix_(first, first)], summed, of_point)
+    return similarity[np.ix_(first, first)], summed, of_point
 
 
 def numbered_by_appearance(labels: Labels) -> Labels:
@@ -148,11 +126,7 @@ def numbered_by_appearance(labels: Labels) -> Labels:
 
 
 def components(similarity: FloatArray) -> Labels:
-    """Return the connected component of each point once negligible similarities are dropped.
-
-    A similarity is negligible compared with the largest ones of its two ends, so neither the scale of the kernel nor
-    repeated points matter.
-    """
+    """Return the connected components without similarities that are negligible beside the largest of both ends."""
     strength = np.sqrt(similarity.max(axis=1))
     kept = similarity > NEGLIGIBLE * strength * strength[:, np.newaxis]
     _, labels = connected_components(csr_array(kept), directed=False)
@@ -160,11 +134,7 @@ def components(similarity: FloatArray) -> Labels:
 
 
 def keep_heaviest(labels: Labels, weights: FloatArray, k: int) -> Labels:
-    """Return k clusters: the k - 1 heaviest as they are, and all others together as the last.
-
-    Nothing says which of the others belong together. Most often they are isolated nodes, and then only the lightest of
-    the true clusters suffers.
-    """
+    """Return k clusters: the k - 1 heaviest, and all others, mostly isolated nodes, together as the last."""
     heaviest_first = np.argsort(-np.bincount(labels, weights), kind="stable")
     rank = np.empty_like(heaviest_first)
     rank[heaviest_first] = np.arange(len(rank))
@@ -172,10 +142,7 @@ def keep_heaviest(labels: Labels, weights: FloatArray, k: int) -> Labels:
 
 
 def split_to_k(labels: Labels, similarity: FloatArray, weights: FloatArray, k: int) -> Labels:
-    """Split clusters, the heaviest first, until there are k or until each holds one distinct point only.
-
-    Points are distinct if their rows of the similarity are.
-    """
+    """Split clusters, the heaviest first, until there are k or each holds one distinct row of the similarity only."""
     labels = np.unique(labels, return_inverse=True)[1]
     while (count := int(labels.max()) + 1) < k:
         for cluster in np.argsort(-np.bincount(labels, weights), kind="stable"):
@@ -271,19 +238,15 @@ def eigengap(eigenvalues: FloatArray, k: int) -> float:
 
 
 def rounding(gap: float) -> float:
-    """Return how far rounding may move unit rows of eigenvectors that an eigengap sets apart from the others.
-
-    It grows as the gap shrinks; it is bounded so that equal values are neither the last bit nor structure.
-    """
+    """Return how far rounding may move unit rows of eigenvectors that an eigengap sets apart; more for a small gap."""
     return float(np.clip(1e-13 / gap, 1e-9, 1e-3))
 
 
 def whole_eigenspace(affinity: FloatArray, k: int) -> tuple[FloatArray, float]:
     """Return the top k eigenvectors and all that share the k-th one's eigenvalue, and the gap below them.
 
-    Where the k-th eigenvalue is repeated, the first k eigenvectors are an accident of rounding; the space
-    that all of them span is not. They come multiplied by their eigenvalues: then their rows keep the
-    distances between the rows of the affinity, even if the space is everything.
+    The space that these span is no accident of rounding. Times their eigenvalues, their rows keep the distances between
+    the rows of the affinity, even if the space is everything.
     """
     eigenvalues, eigenvectors = top_eigenvectors(affinity, len(affinity))
     while eigengap(eigenvalues, k) < NEGLIGIBLE:
@@ -296,3 +259,10 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > _NOISE_ROW)
     return rows
+
+
+def squared_distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
+    """Return ||a - b||^2 for all pairs."""
+    squares = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] + np.einsum("ij,ij->i", centres, centres)
+    distances: FloatArray = np.maximum(squares - 2.0 * rows @ centres.T, 0.0)
+    return distances

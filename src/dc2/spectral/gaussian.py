@@ -15,8 +15,7 @@ from dc2.errors import InputError
 from dc2.graph.nodes import Description, Nodes
 from dc2.io.model_file import saved_model, saved_record
 from dc2.parameters import check_positive
-
-_FloatArray = npt.NDArray[np.float64]
+from dc2.spectral.eigenvectors import FloatArray, squared_distances
 
 
 @saved_model
@@ -57,7 +56,6 @@ class Gaussian(BaseEstimator):
         """Build the kernel of nodes; nothing in it is random."""
         points = nodes.points.astype(np.float64)
         squared = _squared_distances(points, points)
-        np.fill_diagonal(squared, 0.0)
         sigma = _median_between_distinct(squared) if self.sigma is None else float(self.sigma)
         return GaussianSimilarity(points.astype(np.float32), sigma)
 
@@ -65,15 +63,7 @@ class Gaussian(BaseEstimator):
 @saved_record
 @dataclass(frozen=True, eq=False)
 class GaussianSimilarity:
-    """The Gaussian kernel of nodes.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_nodes, n_features), float32
-        The matrix is computed from them on demand.
-    bandwidth : float
-        The sigma in use.
-    """
+    """The Gaussian kernel of nodes, computed on demand; the bandwidth is sigma."""
 
     points: npt.NDArray[np.float32]
     bandwidth: float
@@ -100,7 +90,7 @@ class GaussianSimilarity:
     def __len__(self) -> int:
         return len(self.points)
 
-    def matrix(self, bandwidth: float | None = None) -> _FloatArray:
+    def matrix(self, bandwidth: float | None = None) -> FloatArray:
         """Return exp(-||x - y||^2 / sigma) for all pairs of nodes."""
         return self._between(np.arange(len(self.points)), self.bandwidth if bandwidth is None else bandwidth)
 
@@ -108,11 +98,11 @@ class GaussianSimilarity:
         """Return the same kernel with another sigma in use; None keeps the one it has."""
         return self if bandwidth is None else replace(self, bandwidth=bandwidth)
 
-    def strength(self, some: npt.NDArray[np.intp]) -> _FloatArray:
+    def strength(self, some: npt.NDArray[np.intp]) -> FloatArray:
         """Return the similarity of some nodes."""
         return self._between(some, self.bandwidth)
 
-    def apart(self, some: npt.NDArray[np.intp], points: _FloatArray) -> _FloatArray:
+    def apart(self, some: npt.NDArray[np.intp], points: FloatArray) -> FloatArray:
         """Return distances in units of the root of sigma."""
         own = self.points[some].astype(np.float64)
         return np.sqrt(_squared_distances(own, own) / self.bandwidth)
@@ -125,11 +115,10 @@ class GaussianSimilarity:
             unit="mean similarity",
         )
 
-    def _between(self, some: npt.NDArray[np.intp], sigma: float) -> _FloatArray:
+    def _between(self, some: npt.NDArray[np.intp], sigma: float) -> FloatArray:
         points = self.points[some].astype(np.float64)
         squared = _squared_distances(points, points)
-        np.fill_diagonal(squared, 0.0)
-        similarity: _FloatArray = np.exp(squared / -sigma)
+        similarity: FloatArray = np.exp(squared / -sigma)
         return similarity
 
 
@@ -174,8 +163,8 @@ class GaussianKernel(Gaussian):
            [1., 1.]])
     """
 
-    similarity_: _FloatArray
-    points_: _FloatArray
+    similarity_: FloatArray
+    points_: FloatArray
     sigma_: float
     n_features_in_: int
 
@@ -184,32 +173,31 @@ class GaussianKernel(Gaussian):
         self.check()
         points = validate_data(self, X, dtype=np.float64)
         squared = _squared_distances(points, points)
-        np.fill_diagonal(squared, 0.0)
         self.sigma_ = _median_between_distinct(squared) if self.sigma is None else float(self.sigma)
         self.points_ = points
         self.similarity_ = np.exp(squared / -self.sigma_)
         return self
 
-    def similarity(self, X: npt.ArrayLike) -> _FloatArray:
+    def similarity(self, X: npt.ArrayLike) -> FloatArray:
         """Return the similarity of each row of X to each fitted point, of shape (rows, n)."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
-        similarity: _FloatArray = np.exp(_squared_distances(points, self.points_) / -self.sigma_)
+        similarity: FloatArray = np.exp(_squared_distances(points, self.points_) / -self.sigma_)
         return similarity
 
 
-def _squared_distances(A: _FloatArray, B: _FloatArray) -> _FloatArray:
+def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     """Return ||a - b||^2 for all pairs, about the mean of B so that little cancels."""
     centre = B.mean(axis=0)
     B_centred = B - centre
-    A_centred = B_centred if A is B else A - centre
-    squares = np.einsum("ij,ij->i", A_centred, A_centred)[:, np.newaxis]
-    squares = squares + np.einsum("ij,ij->i", B_centred, B_centred)
-    distances: _FloatArray = np.maximum(squares - 2.0 * (A_centred @ B_centred.T), 0.0)
-    return distances
+    if A is not B:
+        return squared_distances(A - centre, B_centred)
+    squared = squared_distances(B_centred, B_centred)
+    np.fill_diagonal(squared, 0.0)
+    return squared
 
 
-def _median_between_distinct(squared_distances: _FloatArray) -> float:
+def _median_between_distinct(squared_distances: FloatArray) -> float:
     """Return the median over pairs that differ by more than rounding; 1 if there is no such pair."""
     pairs = squared_distances[np.triu_indices_from(squared_distances, k=1)]
     distinct = pairs[pairs > 1e-12 * pairs.max(initial=0.0)]

@@ -92,33 +92,17 @@ class RPF(BaseEstimator):
         return RPFSimilarity(counts, self.n_trees, candidates[0] if given else None, candidates)
 
     def grow(
-        self,
-        points: NDArray[Any],
-        seeds: SeedSequence,
-        weights: NDArray[np.float64] | None,
-        n_jobs: int | None,
+        self, points: NDArray[Any], seeds: SeedSequence, weights: NDArray[np.float64] | None, n_jobs: int | None
     ) -> RPForest:
         """Grow the forest."""
         return RPForest.grow(
-            points,
-            self.n_trees,
-            self.leaf_size,
-            cut=self.cut,
-            n_candidates=self.n_candidates,
-            sample_weight=weights,
-            n_jobs=n_jobs,
-            rng=seeds,
-        )
+            points, self.n_trees, self.leaf_size, cut=self.cut, n_candidates=self.n_candidates, sample_weight=weights,
+            n_jobs=n_jobs, rng=seeds,
+        )  # fmt: skip
 
 
 def bandwidths_of(bandwidth: Any) -> tuple[float, ...]:
-    """Return the bandwidths to choose from, ascending; a number is the only one.
-
-    Examples
-    --------
-    >>> bandwidths_of([0.1, 0.05])
-    (0.05, 0.1)
-    """
+    """Return the bandwidths to choose from, ascending; a number is the only one."""
     if isinstance(bandwidth, str) and bandwidth == "auto":
         return BANDWIDTHS
     several = bandwidth if isinstance(bandwidth, Sequence | np.ndarray) and len(bandwidth) else [bandwidth]
@@ -128,23 +112,12 @@ def bandwidths_of(bandwidth: Any) -> tuple[float, ...]:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class RPFSimilarity:
-    """The rpf-kernel of nodes, for any bandwidth.
+    """The rpf-kernel of nodes, for any bandwidth."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (n_nodes, n_nodes), unsigned
-        In how many trees two nodes share a leaf.
-    n_trees : int
-    bandwidth : float or None
-        The bandwidth in use; None until one is chosen.
-    bandwidths : tuple of float
-        Those to choose from, ascending.
-    """
-
-    counts: NDArray[np.unsignedinteger[Any]]
+    counts: NDArray[np.unsignedinteger[Any]]  # in how many trees two nodes share a leaf
     n_trees: int
-    bandwidth: float | None = None
-    bandwidths: tuple[float, ...] = BANDWIDTHS
+    bandwidth: float | None = None  # None until one is chosen
+    bandwidths: tuple[float, ...] = BANDWIDTHS  # to choose from, ascending
 
     sparse: ClassVar[bool] = False
 
