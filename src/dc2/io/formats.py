@@ -46,17 +46,7 @@ class Format(Protocol):
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file.
-
-    Attributes
-    ----------
-    path : str
-        Its path in its filesystem.
-    format : Format
-        How it is read.
-    filesystem : pyarrow.fs.FileSystem or None
-        The filesystem of a file given by an address; None for a plain local path.
-    """
+    """One file."""
 
     path: str
     format: Format

@@ -138,16 +138,6 @@ def decide(
 
     Numbers are scaled. Other columns are kept only if they tell something about another column, and categories weigh
     less than the spacing of rows in the numbers. Without numbers, categories decide alone.
-
-    Parameters
-    ----------
-    sample : TableSample
-    categories : tuple of str
-        Columns that are categories, whatever they look like.
-    texts : tuple of str
-        Columns whose texts are analysed.
-    for_target : bool
-        Whether a target is to be learned from the rows: it may depend on a column that tells nothing about another.
     """
     names = [column.name for column in sample.columns]
     choice = _Choice()
@@ -223,12 +213,6 @@ def is_code(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
 
     The mean of another column at a value is compared with the middle of its means at the next lower and higher value.
     For codes, the squared difference is 1.5 times the variance of the means; for quantities it is far smaller.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-    others : ndarray of shape (n_rows, n_columns)
-        Ranks of other columns.
 
     Examples
     --------

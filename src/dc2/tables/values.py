@@ -23,15 +23,7 @@ Reading = Literal["number", "time", "text", "category", "vector", "nested"]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """A column of texts.
-
-    Attributes
-    ----------
-    levels : list of str
-        The distinct texts.
-    codes : ndarray of shape (n_rows,), int64
-        The number of each row's text; -1 for a missing value.
-    """
+    """A column of texts."""
 
     levels: list[str]
     codes: NDArray[np.int64]
