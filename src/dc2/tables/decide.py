@@ -276,8 +276,9 @@ def _leave_out_repeats(choice: _Choice) -> None:
 @lru_cache(maxsize=1)
 def _probes(n_rows: int) -> NDArray[np.float64]:
     """Return directions of length 1, over the square root of the rows, since ranks have standard deviation 1."""
-    probes = np.random.default_rng(0).normal(size=(PROBES, n_rows))
-    return probes / (np.linalg.norm(probes, axis=1, keepdims=True) * np.sqrt(n_rows))
+    probes: NDArray[np.float64] = np.random.default_rng(0).normal(size=(PROBES, n_rows))
+    probes /= np.linalg.norm(probes, axis=1, keepdims=True) * np.sqrt(n_rows)
+    return probes
 
 
 def _some(others: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
