@@ -52,15 +52,17 @@ test-lowest: ## the smoke test and all tests with the oldest packages that are p
 FUZZ_MINUTES ?= 10
 FUZZ_MODELS ?= 1000
 FUZZ_FILES ?= 1000
+FUZZ_COMMANDS ?= 1000
 FUZZ_SEED ?= 0
 FUZZ_JOBS ?= 1
 FUZZ_LOG ?= build/fuzz-$(FUZZ_SEED).jsonl
 FUZZ := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests DC2_CORE=native $(BIN)/python
 
-fuzz: native ## look for failures: random fits, damaged models and files, a thousand interrupts
+fuzz: native ## look for failures: random fits, damaged models and files, faulty commands, interrupts
 	$(FUZZ) tests/fuzz/fuzz_labels.py --minutes $(FUZZ_MINUTES) --jobs $(FUZZ_JOBS) --seed $(FUZZ_SEED) --log $(FUZZ_LOG)
 	$(FUZZ) tests/fuzz/fuzz_models.py $(FUZZ_MODELS) --seed $(FUZZ_SEED)
 	$(FUZZ) tests/fuzz/fuzz_files.py $(FUZZ_FILES) --seed $(FUZZ_SEED)
+	$(FUZZ) tests/fuzz/fuzz_commands.py $(FUZZ_COMMANDS) --seed $(FUZZ_SEED)
 	DC2_INTERRUPTS=1000 $(FUZZ) -m pytest -q tests/io/test_atomic.py -k interrupt
 
 # The runtimes of the sanitizers must be loaded before Python is. Python itself leaks by design, so leaks are not looked

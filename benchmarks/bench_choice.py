@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import suite_families  # noqa: F401 (adds families)
 from common import machine, table, write_page
 from families import FAMILIES, HALVES, Instance, instance
 from numpy.typing import NDArray

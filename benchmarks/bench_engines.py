@@ -1,6 +1,6 @@
 """The same Parquet files on threads, Dask, Spark and Ray, beside Spark's own K-means, which is given k.
 
-`python benchmarks/bench_engines.py --rows 100000000`; needs `pip install "dc2[all,spark,ray]"`, a JRE and psutil. Every
+`python benchmarks/bench_engines.py`; needs `pip install "dc2[all,spark,ray]"`, a JRE and psutil. Every
 contender runs in a process of its own; a thread beside it adds up the memory of its processes four times a second.
 """
 
@@ -15,9 +15,17 @@ import time
 from pathlib import Path
 
 import numpy as np
+from common import GOAL_HEAD, Goal, machine, table, write_page
 
 K, WIDTH, PART_ROWS = 10, 10, 2_500_000
-CONTENDERS = ("threads", "dask", "spark", "mllib", "ray")
+TASK_BYTES, NETWORK_BYTES = 128e6, 1.25e9
+CONTENDERS = {
+    "threads": "threads",
+    "dask": "Dask, 2 workers",
+    "spark": "Spark, `local[2]`",
+    "ray": "Ray, 2 workers",
+    "mllib": "Spark's own K-means, k given",
+}
 
 
 def write(folder: Path, rows: int) -> None:
@@ -64,6 +72,7 @@ def run(contender: str, folder: str) -> dict[str, object]:
     else:
         from dc2.engines.spark_engine import spark_files
 
+        os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 4g pyspark-shell"  # or MLlib writes its cache to disk
         rows = spark_files(paths, "local[2]")
         rows.count()
     began = time.perf_counter()
@@ -92,8 +101,12 @@ def watched(contender: str, folder: str) -> dict[str, object]:
     def watch() -> None:
         while process.poll() is None:
             now = dict.fromkeys(peaks, 0)
-            top = psutil.Process(process.pid)
-            for one in [top, *top.children(recursive=True)]:
+            try:
+                top = psutil.Process(process.pid)
+                family = [top, *top.children(recursive=True)]
+            except psutil.NoSuchProcess:
+                return
+            for one in family:
                 try:
                     name, memory, times = one.name(), one.memory_full_info(), one.cpu_times()
                 except psutil.Error:
@@ -112,59 +125,77 @@ def watched(contender: str, folder: str) -> dict[str, object]:
     return {**found, "processor": sum(used.values()), **{role: size / 2**20 for role, size in peaks.items()}}
 
 
-def print_model(rows: int, workers: int, ns_per_row: float) -> None:
-    """Print where time and bytes of a fit go on a cluster: sizes from the code, the work per row as measured."""
+def model(rows: int, seconds: dict[str, float], measured_rows: int) -> list[str]:
+    """Return where time and bytes of a fit go on a cluster: sizes from the code, the work per row as measured."""
     from dc2.compress.divide import sampled_rows
     from dc2.compress.signatures import bytes_of_sums
     from dc2.engines.spark_engine import GROUPS
     from dc2.graph.neighbor_graph import signatures_for
 
     signatures = signatures_for(rows, WIDTH, None) or 0
-    sample = sampled_rows(signatures) * (WIDTH * 4 + 16)
-    sums = bytes_of_sums(signatures, WIDTH)
-    tasks = rows * WIDTH * 4 / 128e6
-    lines = [
-        ("divide", "read once, hash, sample", sample, sample),
-        ("compress", "read once, route, add up", tasks * sums, GROUPS * sums),
+    sample, sums = sampled_rows(signatures) * (WIDTH * 4 + 16), bytes_of_sums(signatures, WIDTH)
+    tasks = round(rows * WIDTH * 4 / TASK_BYTES)
+    moved = [["divide", sample, sample], ["compress", tasks * sums, GROUPS * sums]]
+    per_row = 1e9 * seconds["processor"] / measured_rows
+    lines = []
+    for workers in (10, 100, 1_000, 10_000):
+        work = rows * per_row * 1e-9 / min(workers, tasks)
+        merged = tasks * sums / min(GROUPS, workers) / NETWORK_BYTES
+        alone = seconds["conquer"]
+        lines.append(f"{workers:,} {work:,.0f} {merged:,.1f} {alone:,.1f} {work + merged + alone:,.0f}".split())
+    return [
+        f"**A model of {rows:,} rows.** {WIDTH} columns of float32, {signatures:,} signatures, {tasks:,} tasks of "
+        f"{TASK_BYTES / 1e6:.0f} MB on workers of one thread, a network of 10 Gbit/s. Work per row as measured above "
+        f"on Spark, start included: {per_row:,.0f} ns.",
+        table(
+            ["pass", "between workers, MB", "to the driver, MB"],
+            [[name, f"{between / 1e6:,.0f}", f"{driver / 1e6:,.1f}"] for name, between, driver in moved],
+        ),
+        table(["workers", "work, s", f"merging in {GROUPS} groups, s", "conquer on the driver, s", "total, s"], lines),
+        "Work is shared out as long as there are tasks. Merging and conquering are not: beyond some thousand workers "
+        "they are most of the time.",
     ]
-    print(
-        f"{rows:,} x {WIDTH} float32 on {workers} workers of a thread: {signatures:,} signatures, {tasks:,.0f} tasks\n"
-    )
-    print("| pass | work | between workers, MB | to the driver, MB |\n| --- | --- | --: | --: |")
-    for name, work, between, driver in lines:
-        print(f"| {name} | {work} | {between / 1e6:,.0f} | {driver / 1e6:,.1f} |")
-    seconds = rows * ns_per_row * 1e-9 / workers
-    print(
-        f"\n{ns_per_row:g} ns per row: {seconds:,.0f} s on {workers} workers, {seconds / 10:,.0f} s on {10 * workers}."
-    )
 
 
 def main() -> None:
-    """Print a table."""
+    """Write a page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--contender")
     parser.add_argument("--folder")
-    parser.add_argument("--model", type=float, metavar="NS", help="only 10^10 rows on 100 workers, by ns per row")
+    parser.add_argument("--no-page", action="store_true")
     given = parser.parse_args()
-    if given.model is not None:
-        print_model(10**10, 100, given.model)
-        return
     if given.contender:
         print(json.dumps(run(given.contender, given.folder)))
         return
+    about, rows, found = machine(), [], {}
+    numbers = ("clusters", "seconds", "processor", "driver", "java", "workers")
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), given.rows)
-        print(f"{given.rows:,} x {WIDTH} float32, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n", flush=True)
-        print("|  | clusters | seconds | processor seconds | driver, MB | Java, MB | workers, MB |")
-        print("| --- | --: | --: | --: | --: | --: | --: |", flush=True)
         for contender in CONTENDERS:
-            row = watched(contender, folder)
-            numbers = [row.get(name, "-") for name in ("clusters", "seconds", "processor", "driver", "java", "workers")]
-            cells = " | ".join(
-                f"{number:,.0f}" if isinstance(number, int | float) else str(number) for number in numbers
-            )
-            print(f"| {contender} | {cells} |", flush=True)
+            found[contender] = watched(contender, folder)
+            values = [found[contender].get(name, 0) for name in numbers]
+            rows.append([CONTENDERS[contender], *(f"{value:,.0f}" if value else "" for value in values)])
+            print(rows[-1], flush=True)
+    most = max(float(found[name]["driver"]) for name in ("spark", "ray"))  # type: ignore[arg-type]
+    ours, theirs = (float(found[name]["processor"]) for name in ("spark", "mllib"))  # type: ignore[arg-type]
+    goals = [
+        Goal("memory of the driver on Spark and Ray", "500 MB", f"{most:,.0f} MB", most < 500),
+        Goal("processor time on Spark by that of its own K-means", "1", f"{ours / theirs:.2f}", ours <= theirs),
+    ]
+    parts = [
+        f"{given.rows:,} x {WIDTH} float32 in Parquet, {K} overlapping clouds. All run on this machine, with two "
+        "threads or workers. Seconds begin when the system has started; processor seconds include the start. Memory "
+        "is the sum over processes, shared pages counted once.",
+        table(["", "clusters", "s", "processor s", "driver, MB", "Java, MB", "workers, MB"], rows),
+        table(GOAL_HEAD, [goal.row() for goal in goals]),
+    ]
+    spark = {"processor": ours, "conquer": float(found["spark"]["stages"]["conquer"])}  # type: ignore[index, call-overload]
+    parts += model(10**10, spark, given.rows)
+    print("\n\n".join(parts))
+    if not given.no_page:
+        options = "" if given.rows == parser.get_default("rows") else f" --rows {given.rows}"
+        write_page("engines", "Engines, measured", parts, about, options)
 
 
 if __name__ == "__main__":

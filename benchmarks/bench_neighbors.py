@@ -49,7 +49,7 @@ def ours(X: Rows) -> Iterator[Search]:
     model = RPNeighbors(K, recall=0.5, n_jobs=1, random_state=0).fit(X)
     record = model._record
     for beam in BEAMS:
-        model._record = replace(record, router=replace(record.router, beam=beam))
+        model._record = replace(record, router=record.router.with_beam(beam))
         yield lambda Q: model.kneighbors(Q, return_distance=False)
 
 

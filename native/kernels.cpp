@@ -1,5 +1,6 @@
 // One file, several instruction sets: DC2_ARCH names the namespace, the build sets the flags. It uses nothing from the
 // standard library that could be instantiated here and then linked into another variant.
+#include "bounds.hpp"
 #include "lanes.hpp"
 #include "neighbours.hpp"
 #include "search.hpp"
@@ -12,7 +13,7 @@
 namespace dc2 {
 namespace DC2_ARCH {
 
-constexpr int64_t kManyLeaves = 2048;  // from here on centres and lists do not fit into the cache together
+constexpr int64_t kManyLeaves = 2048, kManyBytes = 5 << 20;  // of centres, lists and sums: they do not fit into the cache
 
 template <class T>
 static inline void copy_row(const Matrix<T>& X, int64_t row, T* to) {
@@ -126,8 +127,10 @@ template <class T, int Chunks>
 static int64_t scan_rows(const ScanJob<T>& job) {
     constexpr int64_t kRun = 32;  // rows descend the tree side by side: their latencies overlap
     const int64_t padded = padded_width(job.X.width), chunks = padded / kLanes;
+    const int64_t sum_bytes = job.totals == nullptr ? 0 : 2 * (job.X.width + 2) * int64_t(sizeof(double));
+    const int64_t leaf_bytes = padded * sizeof(T) + job.candidate_step * (sizeof(T) + sizeof(int32_t)) + sum_bytes;
     // Weighted rows are added in their own order.
-    const bool by_leaf = job.neighbor_lists != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves &&
+    const bool by_leaf = job.neighbor_lists != nullptr && job.weights == nullptr && job.nodes >= kManyLeaves && job.nodes * leaf_bytes >= kManyBytes &&
                          job.X.rows >= job.nodes / 4 && job.X.rows < (int64_t(1) << 31);
     Search<T, Chunks> search(job);
     LineBuffer<int32_t> leaves(by_leaf ? job.X.rows : 0);
@@ -358,10 +361,10 @@ extern const Kernels<float> kernels_float;
 extern const Kernels<double> kernels_double;
 const Kernels<float> kernels_float = {scan<float>,      project<float>,      pull<float>,     hash_contents<float>,
                                       range<float>,     around<float>,       sum_steps<float>,
-                                      offer_groups<float>, offer_links<float>, pair_squares<float>};
+                                      offer_groups<float>, offer_links<float>, pair_squares<float>, round_row<float>};
 const Kernels<double> kernels_double = {scan<double>,      project<double>,      pull<double>,     hash_contents<double>,
                                         range<double>,     around<double>,       sum_steps<double>,
-                                        offer_groups<double>, offer_links<double>, pair_squares<double>};
+                                        offer_groups<double>, offer_links<double>, pair_squares<double>, round_row<double>};
 
 }  // namespace DC2_ARCH
 }  // namespace dc2

@@ -2,20 +2,27 @@
 // multiply-add, no reordering. Truth is src/dc2/core/reference.py.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
+#include <new>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace dc2 {
 
 constexpr int64_t kLanes = 8;
 
+constexpr int64_t kWidestNarrow = 32;  // rows up to here get loops of known length
+
 inline int64_t padded_width(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
-// Zeros, aligned to cache lines: a chunk of eight lanes is in one line.
+// Zeros, aligned to cache lines: a chunk of eight lanes is in one line. Large ones ask for huge pages.
 template <class T>
 class LineBuffer {
 public:
     LineBuffer() : memory_(nullptr) {}
-    explicit LineBuffer(int64_t count) : memory_(new char[count * sizeof(T) + kLine]()) {}
-    ~LineBuffer() { delete[] memory_; }
+    explicit LineBuffer(int64_t count) : memory_(zeros(count * int64_t(sizeof(T)))) {}
+    ~LineBuffer() { std::free(memory_); }
     LineBuffer(const LineBuffer&) = delete;
     LineBuffer& operator=(LineBuffer&& other) noexcept {
         char* mine = memory_;
@@ -26,7 +33,16 @@ public:
     T* data() const { return reinterpret_cast<T*>(memory_ + (kLine - reinterpret_cast<uintptr_t>(memory_) % kLine) % kLine); }
 
 private:
-    static constexpr int64_t kLine = 64;
+    static constexpr int64_t kLine = 64, kHugePage = int64_t(1) << 21;
+    static char* zeros(int64_t bytes) {
+        char* memory = static_cast<char*>(std::calloc(bytes + kLine, 1));
+        if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+        const uintptr_t first = (reinterpret_cast<uintptr_t>(memory) + 4095) / 4096 * 4096;
+        if (bytes >= 2 * kHugePage) madvise(reinterpret_cast<void*>(first), (bytes - 4096) / 4096 * 4096, MADV_HUGEPAGE);
+#endif
+        return memory;
+    }
     char* memory_;
 };
 
@@ -37,6 +53,15 @@ struct Matrix {
     const T* data;
     int64_t rows, width, row_step, column_step;
     bool in_lanes;
+};
+
+struct Rough;
+struct RoughGrid;
+
+// Marks of the points that a search has tried, kept from one search to the next.
+struct Marks {
+    uint8_t* marks;  // (points)
+    uint8_t* last;   // the mark of the last search; 0 after all were cleared
 };
 
 template <class T>
@@ -61,6 +86,8 @@ struct ScanJob {
     int32_t* near_ids;          // OUT (rows, few) or null
     T* near_distances;          // OUT (rows, few)
     int64_t few;
+    const Rough* rough;         // of the centres
+    Marks tried;                // where rows are wide and search
 };
 
 // Lists of neighbours: the `k` nearest found so far of each point, itself first.
@@ -77,6 +104,7 @@ struct Links {
     const uint8_t* fresh;  // IN (rows, width)
     int64_t width;
     const float* least;    // IN (rows, rows) or null: lower bounds of squared distances
+    const Rough* rough;    // of the points
 };
 
 template <class T>
@@ -103,6 +131,8 @@ struct Kernels {
     // OUT[i] = the squared distance of row in_a[i] of a and row in_b[i] of b, in float64.
     void (*pair_squares)(const T* a, const int32_t* in_a, const T* b, const int32_t* in_b, int64_t count, int64_t width,
                          double* out);
+    // OUT the rounded row; returns at least the distance that rounding moves it.
+    float (*round_row)(const T* x, const RoughGrid& grid, int8_t* out);
 };
 
 template <class T>

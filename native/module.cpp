@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include "graphs.hpp"
 #include "grow.hpp"
 #include "lists.hpp"
+#include "rough.hpp"
 
 namespace dc2 {
 
@@ -47,66 +49,114 @@ bool makes_a_tree(const int32_t* children, int64_t nodes) {
     return true;
 }
 
+// A tree with its centres, checked and in the form that loops read: made once, searched often, by any threads.
+template <class T>
+class Searchable {
+public:
+    Searchable(const FlatTree<T>& tree, const Centres<T>& centres) : tree_(tree), centres_(centres) {
+        const auto& [directions, thresholds, children] = tree_;
+        const auto& [points, neighbor_lists, gaps, beam] = centres_;
+        const size_t nodes = thresholds.shape(0), width = directions.shape(1);
+        require(directions.shape(0) == nodes, "directions: shape");
+        require(children.shape(0) == nodes && children.shape(1) == 2, "children: shape");
+        require(makes_a_tree(children.data(), int64_t(nodes)), "children: no tree");
+        require(points.shape(1) == width, "centres: width");
+        require(!neighbor_lists || (neighbor_lists->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
+                               gaps->shape(1) == neighbor_lists->shape(1) && neighbor_lists->shape(1) > 0),
+                "neighbor_lists and gaps: shape");
+        require(!neighbor_lists || points.shape(0) == nodes + 1, "centres: one per leaf");
+        require(!neighbor_lists ||
+                    all_within(neighbor_lists->data(), neighbor_lists->size(), 0, int64_t(points.shape(0))),
+                "neighbor_lists: indices of centres");
+        check_beam(beam);
+        nb::gil_scoped_release released;
+        job_.thresholds = thresholds.data();
+        job_.children = children.data();
+        job_.nodes = int64_t(nodes);
+        job_.candidates = neighbor_lists ? int64_t(neighbor_lists->shape(1)) : 0;
+        job_.candidate_step = (job_.candidates + 3) / 4 * 4;
+        job_.signatures = int64_t(points.shape(0));
+        job_.neighbor_lists = neighbor_lists ? in_fours<int32_t>(*neighbor_lists, lists_in_fours_) : nullptr;
+        job_.gaps = neighbor_lists ? in_fours<T>(*gaps, gaps_in_fours_) : nullptr;
+        job_.directions = padded<T>(directions, padded_directions_);
+        job_.centres = padded<T>(points, padded_centres_);
+        if (neighbor_lists) rough_copy_ = RoughCopy(points.data(), job_.signatures, int64_t(width), int64_t(width));
+        rough_ = rough_copy_.view();
+        job_.rough = &rough_;
+    }
+
+    int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, optional<SumsOut> sums, FoundOut<T> found,
+                 optional<int64_t> beam) {
+        auto& [ids, near_ids, near_squared] = found;
+        const size_t n = X.shape(0), width = X.shape(1), signatures = size_t(job_.signatures);
+        require(width == std::get<0>(tree_).shape(1), "X: as many columns as the tree has");
+        require(!weights || weights->shape(0) == n, "weights: length");
+        require(!sums || job_.signatures == job_.nodes + 1, "centres: one per leaf");
+        require(!ids || ids->shape(0) == n, "ids: length");
+        require(!near_ids || (job_.candidates && near_ids->shape(0) == n && near_squared &&
+                              near_squared->shape(0) == n && near_squared->shape(1) == near_ids->shape(1) &&
+                              near_ids->shape(1) > 0 && near_ids->shape(1) <= size_t(job_.candidates)),
+                "near_ids and near_squared: shape");
+        ScanJob<T> job = job_;
+        job.X = matrix<T>(X);
+        job.weights = pointer(weights);
+        job.beam = check_beam(beam ? *beam : std::get<3>(centres_));
+        if (sums) {
+            const auto& [magic, counts, totals, reach] = *sums;
+            require(totals.shape(0) == 2 && totals.shape(1) == signatures && totals.shape(2) == width + 2 &&
+                        counts.shape(0) == signatures && reach.shape(0) == signatures && magic.shape(0) == 2 &&
+                        magic.shape(1) == width + 2,
+                    "magic, counts, totals and reach: shape");
+            job.magic = magic.data();
+            job.counts = counts.data();
+            job.totals = totals.data();
+            job.reach = reach.data();
+        }
+        job.ids = pointer(ids);
+        job.near_ids = pointer(near_ids);
+        job.near_distances = pointer(near_squared);
+        job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
+        nb::gil_scoped_release released;
+        if (!job.candidates || padded_width(int64_t(width)) <= kWidestNarrow) return kernels<T>().scan(job);
+        std::vector<uint8_t> marks = taken_marks();
+        job.tried = {marks.data(), &marks.back()};
+        const int64_t bad = kernels<T>().scan(job);
+        std::lock_guard<std::mutex> lock(free_);
+        free_marks_.push_back(std::move(marks));
+        return bad;
+    }
+
+private:
+    static int64_t check_beam(int64_t beam) {
+        require(beam > 0 && beam <= (int64_t(1) << 20), "beam: between 1 and 2^20");
+        return beam;
+    }
+
+    // A mark for each centre, and the last mark given: those of a search that has ended, or new ones.
+    std::vector<uint8_t> taken_marks() {
+        std::lock_guard<std::mutex> lock(free_);
+        if (free_marks_.empty()) return std::vector<uint8_t>(size_t(job_.signatures) + 1);
+        std::vector<uint8_t> marks = std::move(free_marks_.back());
+        free_marks_.pop_back();
+        return marks;
+    }
+
+    const FlatTree<T> tree_;  // these keep the arrays alive
+    const Centres<T> centres_;
+    LineBuffer<T> padded_directions_, padded_centres_;
+    std::vector<T> gaps_in_fours_;
+    std::vector<int32_t> lists_in_fours_;
+    RoughCopy rough_copy_;
+    Rough rough_;
+    ScanJob<T> job_ = {};
+    std::mutex free_;
+    std::vector<std::vector<uint8_t>> free_marks_;
+};
+
 template <class T>
 int64_t scan(const Rows<T>& X, const optional<In1<double>>& weights, const FlatTree<T>& tree,
              const Centres<T>& centres, optional<SumsOut> sums, FoundOut<T> found) {
-    const auto& [directions, thresholds, children] = tree;
-    const auto& [points, neighbor_lists, gaps, beam] = centres;
-    auto& [ids, near_ids, near_squared] = found;
-    const size_t n = X.shape(0), width = X.shape(1), nodes = thresholds.shape(0), signatures = points.shape(0);
-    require(directions.shape(0) == nodes && directions.shape(1) == width, "directions: shape");
-    require(children.shape(0) == nodes && children.shape(1) == 2, "children: shape");
-    require(makes_a_tree(children.data(), int64_t(nodes)), "children: no tree");
-    require(points.shape(1) == width, "centres: width");
-    require(!weights || weights->shape(0) == n, "weights: length");
-    require(!neighbor_lists || (neighbor_lists->shape(0) == nodes + 1 && gaps && gaps->shape(0) == nodes + 1 &&
-                           gaps->shape(1) == neighbor_lists->shape(1) && neighbor_lists->shape(1) > 0),
-            "neighbor_lists and gaps: shape");
-    require(!neighbor_lists || all_within(neighbor_lists->data(), neighbor_lists->size(), 0, int64_t(signatures)),
-            "neighbor_lists: indices of centres");
-    require(beam > 0 && beam <= (int64_t(1) << 20), "beam: between 1 and 2^20");
-    require((!neighbor_lists && !sums) || signatures == nodes + 1, "centres: one per leaf");
-    require(!ids || ids->shape(0) == n, "ids: length");
-    require(!near_ids || (neighbor_lists && near_ids->shape(0) == n && near_squared && near_squared->shape(0) == n &&
-                          near_squared->shape(1) == near_ids->shape(1) && near_ids->shape(1) > 0 &&
-                          near_ids->shape(1) <= neighbor_lists->shape(1)),
-            "near_ids and near_squared: shape");
-    ScanJob<T> job;
-    job.X = matrix<T>(X);
-    job.weights = pointer(weights);
-    job.thresholds = thresholds.data();
-    job.children = children.data();
-    job.nodes = int64_t(nodes);
-    job.candidates = neighbor_lists ? int64_t(neighbor_lists->shape(1)) : 0;
-    job.candidate_step = (job.candidates + 3) / 4 * 4;
-    job.beam = beam;
-    job.signatures = int64_t(signatures);
-    job.magic = nullptr;
-    job.counts = nullptr;
-    job.totals = job.reach = nullptr;
-    if (sums) {
-        const auto& [magic, counts, totals, reach] = *sums;
-        require(totals.shape(0) == 2 && totals.shape(1) == signatures && totals.shape(2) == width + 2 &&
-                    counts.shape(0) == signatures && reach.shape(0) == signatures && magic.shape(0) == 2 && magic.shape(1) == width + 2,
-                "magic, counts, totals and reach: shape");
-        job.magic = magic.data();
-        job.counts = counts.data();
-        job.totals = totals.data();
-        job.reach = reach.data();
-    }
-    job.ids = pointer(ids);
-    job.near_ids = pointer(near_ids);
-    job.near_distances = pointer(near_squared);
-    job.few = near_ids ? int64_t(near_ids->shape(1)) : 1;
-    nb::gil_scoped_release released;
-    LineBuffer<T> padded_directions, padded_centres;
-    std::vector<T> gaps_in_fours;
-    std::vector<int32_t> lists_in_fours;
-    job.neighbor_lists = neighbor_lists ? in_fours<int32_t>(*neighbor_lists, lists_in_fours) : nullptr;
-    job.gaps = neighbor_lists ? in_fours<T>(*gaps, gaps_in_fours) : nullptr;
-    job.directions = padded<T>(directions, padded_directions);
-    job.centres = padded<T>(points, padded_centres);
-    return kernels<T>().scan(job);
+    return Searchable<T>(tree, centres).scan(X, weights, sums, found, std::nullopt);
 }
 
 Cut cut_named(const std::string& name) {
@@ -226,7 +276,8 @@ void offer_groups(const In2<T>& points, int64_t width, const In1<int32_t>& order
 
 template <class T>
 void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links, const In2<uint8_t>& fresh,
-                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances, const optional<In2<float>>& least) {
+                 const In1<int32_t>& queries, Out2<int32_t> ids, Out2<T> distances, const optional<In2<float>>& least,
+                 RoughCopy* rough) {
     const Lists<T> lists = neighbour_lists<T>(points, width, ids, distances);
     require(!least || (least->shape(0) == points.shape(0) && least->shape(1) == points.shape(0)), "least: shape");
     require(links.shape(0) == points.shape(0) && fresh.shape(0) == links.shape(0) && fresh.shape(1) == links.shape(1),
@@ -234,7 +285,9 @@ void offer_links(const In2<T>& points, int64_t width, const In2<int32_t>& links,
     nb::gil_scoped_release released;  // before links are checked: there are many
     require(all_within(links.data(), links.size(), -1, lists.points.rows), "links: points");
     require(all_within(queries.data(), queries.size(), 0, lists.points.rows), "queries: points");
-    const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr};
+    const Rough view = rough == nullptr ? Rough{} : rough->view();
+    require(rough == nullptr || rough->fits(lists.points.rows, width), "rough: a copy of the points");
+    const Links all = {links.data(), fresh.data(), int64_t(links.shape(1)), least ? least->data() : nullptr, &view};
     kernels<T>().offer_links(lists, all, queries.data(), int64_t(queries.shape(0)));
 }
 
@@ -306,7 +359,7 @@ void define_neighbours_for(nb::module_& module) {
                nb::arg("starts"), nb::arg("span"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert());
     module.def("offer_links", &offer_links<T>, nb::arg("points").noconvert(), nb::arg("width"), nb::arg("links"),
                nb::arg("fresh"), nb::arg("queries"), nb::arg("ids").noconvert(), nb::arg("distances").noconvert(),
-               nb::kw_only(), nb::arg("least").none() = nb::none());
+               nb::kw_only(), nb::arg("least").none() = nb::none(), nb::arg("rough").none() = nb::none());
     module.def("pair_squares", &pair_squares<T>, nb::arg("A").noconvert(), nb::arg("in_a"), nb::arg("B").noconvert(),
                nb::arg("in_b"), nb::arg("out").noconvert());
     module.def("offer_copies", &copies<T>, nb::arg("near"), nb::arg("near_distances"), nb::arg("starts"),
@@ -317,6 +370,16 @@ template <class T>
 void define_for(nb::module_& module) {
     module.def("scan", &scan<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("tree"),
                nb::arg("centres"), nb::arg("sums").noconvert().none(), nb::arg("found").noconvert());
+    nb::class_<Searchable<T>>(module, std::is_same_v<T, float> ? "SearchableFloat" : "SearchableDouble")
+        .def("scan", &Searchable<T>::scan, nb::arg("X").noconvert(), nb::arg("weights").none(),
+             nb::arg("sums").noconvert().none(), nb::arg("found").noconvert(), nb::arg("beam").none() = nb::none());
+    module.def("searchable", [](const FlatTree<T>& tree, const Centres<T>& centres) {
+        return new Searchable<T>(tree, centres);
+    }, nb::arg("tree").noconvert(), nb::arg("centres"));
+    module.def("rough_copy", [](const In2<T>& points) {
+        nb::gil_scoped_release released;
+        return new RoughCopy(points.data(), int64_t(points.shape(0)), int64_t(points.shape(1)), int64_t(points.shape(1)));
+    }, nb::arg("points").noconvert());
     module.def("hash_contents", &hash_contents<T>, nb::arg("X").noconvert());
     module.def("grow_tree", &grow<T>, nb::arg("X").noconvert(), nb::arg("weights").none(), nb::arg("seed"),
                nb::arg("rule"), nb::arg("normal_table"), nb::arg("n_threads") = 1);
@@ -327,6 +390,7 @@ void define_for(nb::module_& module) {
 
 NB_MODULE(_native, module) {
     using namespace dc2;
+    nb::class_<RoughCopy>(module, "RoughCopy");
     define_for<float>(module);
     define_for<double>(module);
     define_neighbours_for<float>(module);

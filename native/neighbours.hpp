@@ -1,5 +1,6 @@
 // Nearest neighbours among points. Part of kernels.cpp, and compiled with it once per instruction set.
 #pragma once
+#include "bounds.hpp"
 #include "lanes.hpp"
 #include "lists.hpp"
 
@@ -110,35 +111,30 @@ static void offer_groups(const NeighbourLists<T>& lists, const int32_t* order, c
 template <class T, int Chunks>
 static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, const int32_t* queries, int64_t count) {
     const int64_t padded = padded_width(lists.points.width), chunks = padded / kLanes, k = lists.k, width = links.width;
-    LineBuffer<int32_t> seen(lists.points.rows);
-    int32_t waiting[4];
+    LineBuffer<int32_t> seen(lists.points.rows), waiting((width + 1) * width), squares((width + 1) * width);
+    const auto prefetch_links = [&](int32_t id) {
+        prefetch(links.ids + id * width, width);
+        prefetch(links.fresh + id * width, width);
+    };
+    const auto point = [&](int32_t id) { return lists.points.data + id * padded; };
+    Bounds<T> bounds(*links.rough);
     for (int64_t q = 0; q < count; ++q) {
         const int32_t own = queries[q], mark = int32_t(q + 1);
-        const T* x = lists.points.data + own * padded;
+        const T* x = point(own);
         T* distances = lists.distances + own * k;
-        int32_t* ids = lists.ids + own * k;
+        int32_t *ids = lists.ids + own * k, *found = waiting.data();
         const float* least = links.least == nullptr ? nullptr : links.least + own * lists.points.rows;
         int64_t held = 0;
-        const auto measure = [&] {
-            const T* const points[4] = {lists.points.data + waiting[0] * padded, lists.points.data + waiting[1] * padded,
-                                        lists.points.data + waiting[2] * padded, lists.points.data + waiting[3] * padded};
-            T found[4];
-            if (four_within<T, Chunks>(x, points, chunks, distances[k - 1], found))
-                for (int64_t i = 0; i < held; ++i)
-                    if (found[i] <= distances[k - 1]) offer(found[i], waiting[i], k, distances, ids);
-            held = 0;
-        };
         const auto consider = [&](int32_t id) {
             if (seen.data()[id] == mark) return;
             seen.data()[id] = mark;
-            if (least != nullptr && T(least[id]) > distances[k - 1]) return;
-            waiting[held++] = id;
-            if (held == 4) measure();
+            if (least == nullptr || !(T(least[id]) > distances[k - 1])) found[held++] = id;
         };
         seen.data()[own] = mark;
         for (int64_t i = 1; i < k && uint32_t(ids[i]) < lists.points.rows; ++i) seen.data()[ids[i]] = mark;
         const int32_t* near = links.ids + own * width;
         const uint8_t* near_fresh = links.fresh + own * width;
+        for (int64_t a = 0; a < width && near[a] >= 0; ++a) prefetch_links(near[a]);
         for (int64_t a = 0; a < width && near[a] >= 0; ++a) {
             if (near_fresh[a]) consider(near[a]);
             const int32_t* far = links.ids + near[a] * width;
@@ -146,9 +142,22 @@ static void offer_links_of(const NeighbourLists<T>& lists, const Links& links, c
             for (int64_t b = 0; b < width && far[b] >= 0; ++b)
                 if (near_fresh[a] | far_fresh[b]) consider(far[b]);
         }
-        if (held > 0) {
-            for (int64_t i = held; i < 4; ++i) waiting[i] = waiting[0];
-            measure();
+        const auto measure = [&](const int32_t* some, int64_t left) {
+            int32_t four[4];
+            for (int64_t i = 0; i < left; i += 4) {
+                for (int64_t j = 0; j < 4; ++j) four[j] = some[i + j < left ? i + j : i];
+                const T* const points[4] = {point(four[0]), point(four[1]), point(four[2]), point(four[3])};
+                T far[4];
+                if (!four_within<T, Chunks>(x, points, chunks, distances[k - 1], far)) continue;
+                for (int64_t j = 0; j < 4 && i + j < left; ++j)
+                    if (far[j] <= distances[k - 1]) offer(far[j], four[j], k, distances, ids);
+            }
+        };
+        if (bounds.known()) {
+            bounds.begin_at(own);
+            offer_near(bounds, {found, squares.data(), held}, k, distances[k - 1], measure);
+        } else {
+            measure(found, held);
         }
     }
 }

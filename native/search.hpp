@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bounds.hpp"
 #include "lanes.hpp"
 #include "lists.hpp"
 
@@ -18,7 +19,9 @@ public:
         : job_(job),
           padded_(padded_width(job.X.width)),
           held_(job.neighbor_lists == nullptr ? 0 : job.beam > job.few ? job.beam : job.few),
-          seen_(job.neighbor_lists == nullptr || kNarrow ? 0 : job.signatures) {}
+          bounds_(*job.rough),
+          waiting_(job.neighbor_lists == nullptr || kNarrow ? 0 : job.candidates),
+          squares_(job.neighbor_lists == nullptr || kNarrow ? 0 : job.candidates) {}
 
     int32_t nearest(const T* x, int32_t leaf) {
         run(x, leaf, job_.beam);
@@ -56,7 +59,10 @@ private:
         count_ = 1;
         next_ = 0;
         worst_ = width == 1 ? held[0].distance : std::numeric_limits<T>::infinity();
-        if (!kNarrow) begin_marks(start);
+        if (!kNarrow) {
+            begin_marks(start);
+            if (bounds_.known()) bounds_.begin(x);
+        }
         while (next_ < count_) {
             Held& here = held[next_++];
             if (here.tried) continue;
@@ -79,22 +85,28 @@ private:
     void try_unseen(int32_t at, T distance) {
         const int32_t* list = job_.neighbor_lists + at * job_.candidate_step;
         const T* gaps = job_.gaps + at * job_.candidate_step;
-        T reach = reach_from(distance);
-        int32_t waiting[4];
-        int64_t held = 0;
+        const T reach = reach_from(distance);
+        int32_t* waiting = waiting_.data();
+        int64_t count = 0;
         for (int64_t k = 0; k < job_.candidates && !(gaps[k] > reach); ++k) {
-            uint32_t& seen = seen_.data()[list[k]];
+            uint8_t& seen = job_.tried.marks[list[k]];
             if (seen == mark_) continue;
             seen = mark_;
-            prefetch(centre(list[k]), kAhead);
-            waiting[held++] = list[k];
-            if (held < 4) continue;
-            if (offer_four(waiting, 4)) reach = reach_from(distance);
-            held = 0;
+            waiting[count++] = list[k];
+            if (!bounds_.known()) prefetch(centre(list[k]), kAhead);
         }
-        if (held == 0) return;
-        for (int64_t i = held; i < 4; ++i) waiting[i] = waiting[0];
-        offer_four(waiting, held);
+        const auto measure = [&](const int32_t* some, int64_t left) {
+            int32_t four[4];
+            for (int64_t i = 0; i < left; i += 4) {
+                for (int64_t j = 0; j < 4; ++j) four[j] = some[i + j < left ? i + j : i];
+                offer_four(four, left - i < 4 ? left - i : 4);
+            }
+        };
+        if (bounds_.known()) {
+            offer_near(bounds_, {waiting, squares_.data(), count}, width_, worst_, measure);
+        } else {
+            measure(waiting, count);
+        }
     }
 
     // Returns whether the farthest one held has changed.
@@ -123,11 +135,12 @@ private:
     }
 
     void begin_marks(int32_t start) {
-        if (++mark_ == 0) {
-            for (int64_t i = 0; i < job_.signatures; ++i) seen_.data()[i] = 0;
-            mark_ = 1;
+        mark_ = ++*job_.tried.last;
+        if (mark_ == 0) {
+            for (int64_t i = 0; i < job_.signatures; ++i) job_.tried.marks[i] = 0;
+            mark_ = *job_.tried.last = 1;
         }
-        seen_.data()[start] = mark_;
+        job_.tried.marks[start] = mark_;
     }
 
     const T* centre(int32_t id) const { return job_.centres + id * padded_; }
@@ -137,8 +150,9 @@ private:
     const ScanJob<T>& job_;
     const int64_t padded_;
     LineBuffer<Held> held_;
-    LineBuffer<uint32_t> seen_;  // the number of the last search that tried each centre
-    uint32_t mark_ = 0;
+    Bounds<T> bounds_;
+    LineBuffer<int32_t> waiting_, squares_;
+    uint8_t mark_ = 0;
     const T* x_ = nullptr;
     int64_t width_ = 1, count_ = 0, next_ = 0;
     T worst_ = 0;

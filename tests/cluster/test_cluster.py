@@ -311,3 +311,13 @@ def test_kasp_above_twenty_thousand_rows_works_in_two_stages():
 def test_kasp_has_less_distortion_than_rasp_with_as_many_signatures():
     X, _ = moons(3000, noise=0.2)
     assert KASP(2, **RIVAL).fit(X).distortion_ < RASP(2, **RIVAL).fit(X).distortion_
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kasp_does_not_depend_on_the_order_in_memory(seed):
+    """Rows in the middle between two centres show a difference in the last bit of a distance."""
+    X = np.arange(95.0)[:, None] * np.ones(6)
+    model, other = (KASP(5, n_signatures=12, random_state=seed).fit(rows) for rows in (X, np.asfortranarray(X)))
+    np.testing.assert_array_equal(other.signatures_.weights, model.signatures_.weights)
+    np.testing.assert_array_equal(other.signatures_.spread, model.signatures_.spread)
+    np.testing.assert_array_equal(other.labels_, model.labels_)

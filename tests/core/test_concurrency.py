@@ -2,9 +2,12 @@
 
 import multiprocessing
 import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,3 +64,22 @@ def test_fits_in_processes_give_the_labels_of_a_fit_alone(method):
 def test_the_native_core_does_not_bring_the_gil_back():
     assert core.name == "native"
     assert not sys._is_gil_enabled()
+
+
+WITHOUT_GIL = next(filter(None, map(shutil.which, ("python3.14t", "python3.13t"))), None)
+CHECKED_THERE = ("tests/core", "tests/trees", "tests/engines/test_engine_threads.py", "tests/cluster/test_cluster.py")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(WITHOUT_GIL is None, reason="no Python without the GIL is installed")
+def test_dc2_builds_and_runs_without_the_gil(tmp_path):
+    root, python = Path(__file__).parents[2], tmp_path / "room" / "bin" / "python"
+    subprocess.run([WITHOUT_GIL, "-m", "venv", tmp_path / "room"], check=True)
+    packages = [str(root), "pytest", "hypothesis", "tqdm"]
+    subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True, timeout=1800)
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DC2_CORE")}
+    # From another folder, or the sources would be imported in place of the module that was built.
+    tests = [str(root / place) for place in CHECKED_THERE]
+    command = [python, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--rootdir", root, *tests]
+    done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from core.test_core import assert_same_bits, make_router, make_rows, make_weights, scanned
-from dc2 import Compressor, DC2Clustering
+from dc2 import Compressor, DC2Clustering, KernelRegressor
 from dc2.compress.signatures import Sums, grids
 from dc2.core import reference
 from dc2.core.gpu import device_scan as scan
 from dc2.core.gpu.device import own_device
 from dc2.core.gpu.device_rows import DeviceRows
 from dc2.errors import DeviceError
+from dc2.learn import kernel_fit
 from support.device_data import DeviceCore
 
 pytestmark = pytest.mark.gpu
@@ -177,3 +178,16 @@ def test_rows_the_gpu_cannot_take_raise_a_clear_error(device):
     free = device.xp.cuda.Device().mem_info[0]
     with pytest.raises(DeviceError, match=r"GiB are free.*device='cuda'"), device.use():
         device.xp.empty(4 * free, np.uint8)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "matern52", "matern32", "laplacian"])
+def test_kernel_machines_learn_on_a_gpu_as_on_the_host(device, monkeypatch, kernel):
+    for name, value in (("FEWEST_SAMPLED", 800), ("SAMPLE_BYTES", 1)):  # so that rows are many
+        monkeypatch.setattr(kernel_fit, name, value)
+    X = np.random.default_rng(0).normal(size=(3_000, 3))
+    y = np.sin(X[:, 0]) + X[:, 1]
+    model = KernelRegressor(kernel, bandwidth=3.0, ridge=0.1, metric="plain", n_centres=50, n_parts=1, random_state=0)
+    expected = model.fit(X, y).predict(X)
+    with device.use():
+        model.fit(device.array(X), device.array(y))
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5, atol=1e-5)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dc2 import Compressor, DC2Clustering, as_source
+from dc2 import Compressor, DC2Clustering, KernelRegressor, as_source
 from dc2.core.gpu.device_rows import DeviceRows
 from dc2.engines import cuda as cuda_engine
 from dc2.engines.cuda import CudaEngine, CudaSource, fed
 from dc2.errors import DeviceError, InputError, ParameterError
 from dc2.io import Block
 from dc2.io.source import promoted_dtype
+from dc2.learn import kernel_fit
 from support.device_data import HostDevice
 
 pytest.importorskip("support.device_twin")
@@ -88,6 +89,18 @@ def test_gpu_rows_are_clustered_like_host_rows(n_rows):
     ):
         assert isinstance(answer, Marked)
         np.testing.assert_array_equal(answer, right)
+
+
+def test_kernel_machines_learn_from_gpu_rows_as_from_host_rows(monkeypatch):
+    for name, value in (("FEWEST_SAMPLED", 800), ("SAMPLE_BYTES", 1)):  # so that rows are many
+        monkeypatch.setattr(kernel_fit, name, value)
+    X = blobs(3_000, 3, np.float64)
+    y, weights = np.sin(X[:, 0]) + X[:, 1], np.random.default_rng(0).integers(1, 3, 3_000).astype(np.float64)
+    model = KernelRegressor("gaussian", bandwidth=3.0, metric="plain", n_centres=50, n_parts=1, random_state=0)
+    expected = model.fit(X, y, sample_weight=weights).predict(X)
+    answer = model.fit(on_device(X, weights), y).predict(on_device(X))
+    assert isinstance(answer, Marked)
+    np.testing.assert_allclose(answer, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

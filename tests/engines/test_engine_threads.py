@@ -244,6 +244,7 @@ class Terminal(io.StringIO):
 
 
 def test_bars_are_drawn_on_a_terminal_and_in_a_notebook_and_else_lines(monkeypatch):
+    pytest.importorskip("tqdm")
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert progress_for(0) is None
     assert isinstance(progress_for(1), StageLines)
@@ -257,6 +258,7 @@ def test_bars_are_drawn_on_a_terminal_and_in_a_notebook_and_else_lines(monkeypat
 
 
 def test_bars_show_each_stage_with_its_rows(monkeypatch):
+    pytest.importorskip("tqdm")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     engine = ThreadEngine(2, progress=StageBars())

@@ -12,13 +12,17 @@ from sklearn.base import clone
 from dc2 import KASP, RASP, Compressor, DC2Clustering, RPFCluster
 from dc2.spectral import RPF
 from support.array_kinds import ARRAYS, SPARSE, STREAMED_ARRAYS
+from support.row_changes import clear_clusters
 
 MISSING = []  # packages without which some sources are not drawn
 try:
-    from support.source_kinds import IN_MEMORY, LAZY, LISTS, STREAMED
-except ImportError as _error:
+    from support.source_kinds import IN_MEMORY, LAZY, LISTS, STREAMED, WRITTEN
+    from support.source_kinds import MISSING as _WITHOUT
+
+    MISSING += _WITHOUT
+except ImportError as _error:  # pandas or pyarrow
     MISSING.append(_error.name)
-    IN_MEMORY, STREAMED, LAZY, LISTS = ARRAYS, STREAMED_ARRAYS, {}, {}
+    IN_MEMORY, STREAMED, LAZY, LISTS, WRITTEN = ARRAYS, STREAMED_ARRAYS, {}, {}, {}
 try:
     import dask.array as da
 except ImportError:
@@ -31,8 +35,16 @@ def dask_array(X: np.ndarray, folder: Path, at: tuple[float, ...]) -> Any:
 
 Maker = Callable[[np.ndarray, Path, tuple[float, ...]], Any]
 AT_ONCE: dict[str, Maker] = IN_MEMORY | SPARSE | LISTS
-PIECEWISE: dict[str, Maker] = STREAMED | LAZY | ({} if "dask" in MISSING else {"dask": dask_array})
-AS_FLOAT64 = ("list", "csv", "csv.gz")  # text and Python's numbers have no other type
+PIECEWISE: dict[str, Maker] = STREAMED | WRITTEN | LAZY | ({} if "dask" in MISSING else {"dask": dask_array})
+AS_FLOAT64 = (
+    "list",
+    "csv",
+    "csv.gz",
+    "jsonl",
+    "pandas csv",
+    "polars csv",
+    "duckdb csv",
+)  # text and Python's numbers have no other type
 KINDS = (*2 * ("auto", "DC2Clustering", "RPFCluster", "Compressor"), "RASP", "KASP")
 SHAPES = (
     "normal",
@@ -47,6 +59,9 @@ SHAPES = (
     "denormal",
     "few distinct",
     "many scales",
+    "groups of few",
+    "added columns",
+    "clear clusters",
 )
 ROWS_FOR_TWIN = (20, 80)  # NumPy's core is slow, so most cases with more rows are left out there
 SIZES = (2, 8, 20, 50, 120, 400)  # most bugs show in few rows, and few rows are quick
@@ -132,6 +147,17 @@ def rows_of(shape: str, n_rows: int, width: int, rng: np.random.Generator) -> np
         X *= 2.0 ** int(rng.integers(60, 1000))
     elif shape == "few distinct":
         X = X[rng.integers(0, 1 + n_rows // 4, n_rows)]
+    elif shape == "groups of few":
+        groups, distinct = int(rng.integers(2, 9)), int(rng.integers(1, 9))
+        each = (9.0 * rng.permutation(groups)[:, None, None] + rng.normal(size=(groups, distinct, width))).reshape(
+            -1, width
+        )
+        X = each[rng.integers(0, len(each), n_rows)]
+    elif shape == "added columns":
+        X = np.column_stack([X, X[:, rng.integers(0, width, 2)], np.full(n_rows, rng.normal())])
+    elif shape == "clear clusters":
+        k = int(rng.integers(1, 5))
+        X = clear_clusters(rng, k, width, max(40, n_rows // k))[0]
     elif shape == "many scales":
         X = 5.0 + X * 10.0 ** rng.integers(-4, 5, width)
     elif shape == "denormal":

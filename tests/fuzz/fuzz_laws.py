@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 
 import dc2
-from dc2 import KASP, core
+from dc2 import KASP, DC2Clustering, core
 from dc2.core import _TWINS
 from dc2.errors import InputError, InputTypeError, ModelFileError, ParameterError
 from dc2.spectral import RPF
 from fuzz.fuzz_cases import Case
+from support.row_changes import CHANGES
 
 REFUSALS = (InputError, InputTypeError, ParameterError, ModelFileError)
 
@@ -161,6 +163,22 @@ def outliers(trial: Trial) -> None:
         assert (np.isfinite(scores) & (scores >= 0)).all(), "an outlier score is no number"
 
 
+def what_does_not_matter(trial: Trial) -> None:
+    """Clear clusters stay in another order, at another scale, with repeated rows, constant columns and so on."""
+    case, model = trial.case, trial.base
+    plain = ("auto", "auto", None, "euclidean", 0.0)
+    is_plain = isinstance(model, DC2Clustering) and plain == tuple(
+        getattr(model, name) for name in ("n_clusters", "n_signatures", "scale", "metric", "noise")
+    )
+    if case.shape != "clear clusters" or not is_plain or case.weights is not None:
+        return
+    rng = np.random.default_rng(len(case.X) + case.block_bytes)
+    what = str(rng.choice(list(CHANGES)))
+    changed, rows = CHANGES[what](case.X, rng)
+    found = clone(case.model).fit_predict(changed)
+    assert adjusted_rand_score(trial.answer[rows], found) == 1, what
+
+
 LAWS: tuple[Callable[[Trial], None], ...] = (
     training_labels,
     another_way,
@@ -171,6 +189,7 @@ LAWS: tuple[Callable[[Trial], None], ...] = (
     probabilities,
     noise_share,
     outliers,
+    what_does_not_matter,
 )
 
 

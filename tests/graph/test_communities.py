@@ -17,9 +17,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from dc2 import DC2Clustering
 from dc2.errors import InputError, ParameterError
-from dc2.graph.borders import clouds_apart
 from dc2.graph.communities import better_cut, find_communities
-from dc2.graph.fixed_k import merged
+from dc2.graph.fixed_k import clouds_apart, merged
 from dc2.graph.layers import CommunityResult, by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from dc2 import DC2Clustering
@@ -45,3 +48,19 @@ def test_the_tree_ends_in_one_root_and_heights_never_fall():
         assert not model.cluster_tree_[-1].any()
         assert len(model.layer_heights_) == len(model.layers_) + 1
         assert (np.diff(model.layer_heights_) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "columns", "clusters", "k"),
+    [(600, 4, 12, 12), (600, 4, 12, 90), pytest.param(10_000, 16, 200, 200, marks=pytest.mark.slow)],
+)
+def test_asking_again_for_a_number_gives_what_a_fit_with_it_gives(n_rows, columns, clusters, k):
+    draw = np.random.default_rng(0)
+    y = draw.integers(clusters, size=n_rows)
+    X = (3 * draw.normal(size=(clusters, columns))[y] + draw.normal(size=(n_rows, columns))).astype(np.float32)
+    again = DC2Clustering(random_state=0).fit(X).recluster(k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 90 clusters do not show
+        once = DC2Clustering(k, random_state=0).fit(X)
+    assert np.array_equal(again.labels_, once.labels_)
+    assert again.n_clusters_ == k

@@ -1,10 +1,10 @@
 """Every kind of source that the same rows can come from."""
 
 import gzip
+import json
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -12,9 +12,35 @@ import pyarrow.parquet
 
 from support.array_kinds import ARRAYS, STREAMED_ARRAYS, cut, written
 
+MISSING = []  # packages that are not installed, and so write no files
+try:
+    import polars as pl
+except ImportError:
+    MISSING.append("polars")
+try:
+    import duckdb
+except ImportError:
+    MISSING.append("duckdb")
+
 
 def names_of(X):
     return [f"c{index}" for index in range(X.shape[1])]
+
+
+def frame_of(X):
+    return pd.DataFrame(X, columns=names_of(X))
+
+
+def polars_of(X):
+    return pl.DataFrame(X, schema=names_of(X))
+
+
+def relation_of(X):
+    return duckdb.from_arrow(table_of(X))
+
+
+def json_lines(X):
+    return "".join(f"{json.dumps(dict(zip(names_of(X), row, strict=True)))}\n" for row in X.astype(float).tolist())
 
 
 def table_of(X):
@@ -45,7 +71,6 @@ IN_MEMORY = ARRAYS | {
     "pandas": lambda X, folder, at: pd.DataFrame(X, columns=names_of(X)),
     "pandas by column": lambda X, folder, at: pd.DataFrame(dict(zip(names_of(X), X.T, strict=True))),
     "pandas on arrow": lambda X, folder, at: table_of(X).to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": lambda X, folder, at: pl.DataFrame(X, schema=names_of(X)),
     "pyarrow": lambda X, folder, at: pa.concat_tables([table_of(part) for part in cut(X, at)]),
     "arrow batch": lambda X, folder, at: table_of(X).to_batches()[0],
     "arrow reader": lambda X, folder, at: table_of(X).to_reader(max_chunksize=3),
@@ -59,8 +84,26 @@ STREAMED = STREAMED_ARRAYS | {
     "callable of frames": lambda X, folder, at: lambda: [table_of(part) for part in cut(X, at)],
     "callable of pandas": lambda X, folder, at: lambda: map(pd.DataFrame, cut(X, at)),
 }
-LAZY = {"lazy frame": lambda X, folder, at: pl.LazyFrame(X, schema=names_of(X))}
-LISTS = {
-    "lists": lambda X, folder, at: lists_of(X),
-    "polars lists": lambda X, folder, at: pl.from_arrow(lists_of(X)),
+# Files as other libraries write them, with their types, chunks and metadata.
+WRITTEN = {
+    "pandas parquet": written(".parquet", lambda part, path: frame_of(part).to_parquet(path)),
+    "pandas csv": written(".csv", lambda part, path: frame_of(part).to_csv(path, index=False)),
+    # A file without lines has no columns, and is refused.
+    "jsonl": written(".jsonl", lambda part, path: len(part) and path.write_text(json_lines(part))),
 }
+LAZY = {}
+LISTS = {"lists": lambda X, folder, at: lists_of(X)}
+if "polars" not in MISSING:
+    IN_MEMORY["polars"] = lambda X, folder, at: polars_of(X)
+    LAZY["lazy frame"] = lambda X, folder, at: pl.LazyFrame(X, schema=names_of(X))
+    LISTS["polars lists"] = lambda X, folder, at: pl.from_arrow(lists_of(X))
+    WRITTEN |= {
+        "polars parquet": written(".parquet", lambda part, path: polars_of(part).write_parquet(path, row_group_size=9)),
+        "polars ipc": written(".arrow", lambda part, path: polars_of(part).write_ipc(path)),
+        "polars csv": written(".csv", lambda part, path: polars_of(part).write_csv(path)),
+    }
+if "duckdb" not in MISSING:
+    WRITTEN |= {
+        "duckdb parquet": written(".parquet", lambda part, path: relation_of(part).write_parquet(str(path))),
+        "duckdb csv": written(".csv", lambda part, path: relation_of(part).write_csv(str(path))),
+    }

@@ -16,11 +16,6 @@ from dc2.cli.error_messages import with_plain_errors
 def as_command(run: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function that takes the fields of a record by name, as typer wants them, and runs with the record.
 
-    Parameters
-    ----------
-    run : callable
-        Takes a dataclass whose fields are annotated with `typer.Option` or `typer.Argument`.
-
     Examples
     --------
     >>> @dataclasses.dataclass(frozen=True)
@@ -36,11 +31,12 @@ def as_command(run: Callable[[Any], None]) -> Callable[..., None]:
     """
     (record,) = (hint for name, hint in get_type_hints(run).items() if name != "return")
     hints = get_type_hints(record, include_extras=True)
+    own_first = sorted(dataclasses.fields(record), key=lambda field: field.name not in record.__annotations__)
     parameters = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
         )
-        for field in dataclasses.fields(record)
+        for field in own_first
     ]
 
     @functools.wraps(run)
@@ -77,8 +73,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _dc2(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """The options of dc2 itself."""

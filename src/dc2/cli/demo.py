@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dc2.cli import options
-from dc2.cli.commands import ClusterOptions, cluster
+from dc2.cli.commands import cluster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ def _clustered(data: Path, files: dict[str, Path]) -> NDArray[Any]:
     shown = [str(data), "--id", "truth", *(str(part) for pair in files.items() for part in pair)]
     print(f"$ dc2 cluster {shlex.join(shown)} --force\n")
     cluster(
-        ClusterOptions(
+        options.ClusterOptions(
             data=[str(data)],
             id_columns=["truth"],
             output=files["-o"],

@@ -60,7 +60,7 @@ def _columns(file: DataFile) -> tuple[dict[str, str], int | None]:
         schema, rows = file.format.describe(file)
         if rows is None and len(schema) and file.is_local and os.path.getsize(file.path) <= COUNTED_BYTES:
             rows = sum(len(piece) for piece in file.format.read(file, [schema.field(0)], 2**20))
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # a damaged header breaks readers in many ways
         raise CommandError(f"{file.path!r} cannot be read as {file.format.name}: {error}") from error

@@ -89,9 +89,15 @@ def with_plain_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Name the file in an error of the disk."""
+    """Name the file in an error of the disk, and the option that replaces a file that has appeared."""
     try:
         yield
+    except ParameterError as error:
+        if error.parameter != "overwrite":
+            raise
+        raise CommandError(
+            f"{str(path)!r} appeared while dc2 worked, and is kept. Replace it with --force, or choose another name."
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise CommandError(

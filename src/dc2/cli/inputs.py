@@ -86,15 +86,7 @@ def _is_binary(chunk: bytes) -> bool:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """What columns are for.
-
-    Attributes
-    ----------
-    columns, drop, ids : sequence of str
-        Features, columns to leave out, columns to be written beside the labels.
-    weight, labels : str or None
-        Column of weights, and of known labels.
-    """
+    """What columns are for: features, nothing, to stand beside the labels, weights, known labels."""
 
     columns: Sequence[str] = ()
     drop: Sequence[str] = ()
@@ -105,20 +97,18 @@ class ColumnChoice:
     @classmethod
     def of(cls, wanted: Any) -> ColumnChoice:
         """Return the choice that a command's options make; an option that a command does not have counts as empty."""
-        columns, drop, ids = (split_names(getattr(wanted, option, ())) for option in ("columns", "drop", "id_columns"))
-        for option, given, names in (
-            ("--columns", getattr(wanted, "columns", ()), columns),
-            ("--drop", getattr(wanted, "drop", ()), drop),
-            ("--id", getattr(wanted, "id_columns", ()), ids),
-        ):
+        named = []
+        for option, field in (("--columns", "columns"), ("--drop", "drop"), ("--id", "id_columns")):
+            given = getattr(wanted, field, ())
+            named.append(names := split_names(given))
             if given and not names:
                 raise typer.BadParameter(f"{option} {given[0]!r}: names no column. Name one, or leave the option out.")
-        if columns and drop:
-            raise typer.BadParameter("Give --columns (those to use) or --drop (those to leave out), not both.")
-        for option, names in (("--columns", columns), ("--drop", drop), ("--id", ids)):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise typer.BadParameter(f"{option} names the column {twice!r} twice.")
+        columns, drop, ids = named
+        if columns and drop:
+            raise typer.BadParameter("Give --columns (those to use) or --drop (those to leave out), not both.")
         labels = getattr(wanted, "label_from", None)
         if labels is not None and labels in columns:
             raise typer.BadParameter(f"--label-from {labels!r}: also in --columns. A column of labels is no feature.")
@@ -140,21 +130,7 @@ def csv_options(wanted: Any) -> CsvOptions | None:
 
 
 class Rows:
-    """Files on the command line.
-
-    Parameters
-    ----------
-    data : sequence of str
-        Files, folders, globs, addresses.
-    choice : ColumnChoice
-        What their columns are for.
-    engine : Engine, default="threads"
-        Who reads the files.
-    csv : CsvOptions or None
-        How text files are read.
-    address : str or None
-        Where Spark or Ray is.
-    """
+    """The files of a command, the choice of their columns, and the engine that reads them, at its address."""
 
     def __init__(
         self,
@@ -193,11 +169,7 @@ class Rows:
             return None
         unused = None if self._columns else self._unused
         return as_table(
-            self._data,
-            columns=self._columns or None,
-            drop=unused,
-            weight=self._weight,
-            texts=list(as_written),
+            self._data, columns=self._columns or None, drop=unused, weight=self._weight, texts=list(as_written)
         )
 
     def labels(self) -> Any:
@@ -212,10 +184,7 @@ class Rows:
         if self._unnamed:
             raise typer.BadParameter("The model prepares columns that it knows by name; .npy files have none.")
         table = as_table(
-            self._data,
-            columns=list(preparer.columns_in_use),
-            extra=self.ids,
-            texts=preparer.read_as_written,
+            self._data, columns=list(preparer.columns_in_use), extra=self.ids, texts=preparer.read_as_written
         )
         assert table is not None, "files with named columns are a table"
         return table

@@ -8,7 +8,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,20 @@ import typer
 from numpy.typing import NDArray
 
 from dc2.cli import summary
-from dc2.cli.commands import ClusterOptions, CompressOptions, UpdateOptions
 from dc2.cli.describe import choice_facts, cluster_weights, labelled_clusters, load_clusterer
 from dc2.cli.error_messages import INTERRUPTED, TERMINATED, CommandError, sentence, writing
 from dc2.cli.inputs import ColumnChoice, Rows, check_engine, csv_options, with_standard_input, workers
-from dc2.cli.options import Metric, Scale, SimilarityName, scale_of_numbers, taken_as
+from dc2.cli.options import (
+    ClusterOptions,
+    CompressOptions,
+    LabelsOptions,
+    Metric,
+    Scale,
+    SimilarityName,
+    UpdateOptions,
+    scale_of_numbers,
+    taken_as,
+)
 from dc2.cli.summary import ClusterSizes, stage_bars
 from dc2.cluster.base import SignatureClusterer
 from dc2.cluster.dc2_clustering import DC2Clustering
@@ -33,14 +42,13 @@ from dc2.io.model_file import has_control_characters
 from dc2.io.outputs import check_columns, check_output_path, check_room, check_target, write_labels
 from dc2.io.resolve import TableSource
 from dc2.io.source import Source, listed
+from dc2.report.cluster_report import write_report
 from dc2.report.cluster_statistics import ClusterStatistics, variance_kept
 from dc2.report.page import count, environment, percent
 from dc2.spectral.rpf import RPF
 from dc2.tables.preparer import TablePreparer
 
-LOOKED_AT_BYTES = 2**20
-MOST_VALUES = 20
-ROWS_PER_VALUE = 4
+LOOKED_AT_BYTES, MOST_VALUES, ROWS_PER_VALUE = 2**20, 20, 4
 
 
 def hint_on_codes(source: Source) -> str:
@@ -50,21 +58,14 @@ def hint_on_codes(source: Source) -> str:
     """
     first = next(source.blocks(LOOKED_AT_BYTES)).X
     names = source.feature_names or [str(place) for place in range(first.shape[1])]
-    values = [np.unique(column) for column in first.T]
-    coded = [
-        name
-        for name, distinct in zip(names, values, strict=True)
-        if 1 < len(distinct) <= min(MOST_VALUES, len(first) / ROWS_PER_VALUE) and (distinct % 1 == 0).all()
-    ]
-    many = any(len(distinct) > MOST_VALUES for distinct in values)
-    return _describe(coded) if coded and many else ""
-
-
-def _describe(names: Sequence[str]) -> str:
-    one = len(names) == 1
+    values = {name: np.unique(column) for name, column in zip(names, first.T, strict=True)}
+    most = min(MOST_VALUES, len(first) / ROWS_PER_VALUE)
+    coded = [name for name, distinct in values.items() if 1 < len(distinct) <= most and (distinct % 1 == 0).all()]
+    if not coded or max(map(len, values.values())) <= MOST_VALUES:
+        return ""
     return (
-        f"{listed(names)} {'holds' if one else 'hold'} few whole numbers, and may split clusters at each of them. Use "
-        f"--prepare for counts or ratings, --as category:{names[0]} for codes."
+        f"{listed(coded)} {'holds' if len(coded) == 1 else 'hold'} few whole numbers, and may split clusters at each "
+        f"of them. Use --prepare for counts or ratings, --as category:{coded[0]} for codes."
     )
 
 
@@ -74,17 +75,7 @@ def is_here(source: Source) -> bool:
 
 
 def check_outputs(outputs: Mapping[str, Path | None], *, force: bool, inputs: Sequence[str] = ()) -> dict[str, Path]:
-    """Return the files that are wanted, by what they are, if each can be written; else raise.
-
-    Parameters
-    ----------
-    outputs : mapping of str to path or None
-        What a file is ("labels", "model", ...), and where to write it.
-    force : bool
-        Whether a file that exists may be replaced.
-    inputs : sequence of str
-        Files that are read, which are never replaced.
-    """
+    """Return the wanted files, by what they are, if each can be written and is not read by the command; else raise."""
     wanted = {what: path.expanduser() for what, path in outputs.items() if path is not None}
     seen = {os.path.realpath(path) for path in inputs}
     for what, path in wanted.items():
@@ -127,13 +118,7 @@ def check_names(model: Path | None, source: Source) -> None:
 
 
 def write_and_count(
-    model: SignatureClusterer,
-    source: Source,
-    path: Path,
-    column: str,
-    *,
-    overwrite: bool,
-    top: int | None = None,
+    model: SignatureClusterer, source: Source, path: Path, column: str, *, overwrite: bool, top: int | None = None
 ) -> ClusterSizes:
     """Write the label of each row to a file and return how many rows each cluster has."""
     if not is_here(source):
@@ -151,39 +136,77 @@ def write_and_count(
     return ClusterSizes(counts[1 + numbers].tolist(), noise, numbers.tolist())
 
 
-def rescue(problem: str, model: SignatureClusterer, saved: Path | None, labels: Path, wanted: ClusterOptions) -> str:
-    """Return a message that says how to write the labels from the model, which is saved if it was not."""
-    saved = saved or _saved_in_private(model, labels)
+def write_each(writers: Mapping[str, Callable[[], Any]], keep: Callable[[list[str]], str] | None = None) -> None:
+    """Write outputs, each even if another fails; if one does, raise with what `keep` says of those that are missing."""
+    problems, missing, code = [], [], 1
+    for what, write in writers.items():
+        try:
+            write()
+        except Exception as error:
+            problems.append(sentence(error))
+            missing.append(what)
+        except (KeyboardInterrupt, SystemExit) as stopped:
+            code = INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else TERMINATED
+            problems.append(f"Stopped before the {what} {'were' if what.endswith('s') else 'was'} complete.")
+            missing += list(writers)[list(writers).index(what) :]
+            break
+    if problems:
+        raise CommandError(" ".join([*problems, *([] if keep is None else [keep(missing)])]), code)
+
+
+def kept_fit(model: DC2Clustering, files: Mapping[str, Path], missing: list[str], wanted: LabelsOptions) -> str:
+    """Return where the model is, which is saved if it was not, and the command that writes what is missing."""
+    saved = _saved_in_private(model, files) if "model" in missing or "model" not in files else files["model"]
     if saved is None:
-        return f"{problem} The model could not be saved either."
-    options = [("-o", str(labels))]
-    options += [("--id", name) for name in wanted.id_columns]
-    options += [("--na", text) for text in wanted.na]
-    options += [("--columns", name) for name in wanted.columns if not hasattr(model, "feature_names_in_")]
-    changed = {
-        "--delimiter": (wanted.delimiter, None),
-        "--encoding": (wanted.encoding, "utf-8"),
-        "--decimal": (wanted.decimal, "."),
-        "--thousands": (wanted.thousands, None),
-        "--label-column": (wanted.label_column, "label"),
-        "--jobs": (wanted.jobs, None),
-    }
-    options += [(option, str(value)) for option, (value, default) in changed.items() if value != default]
-    flags = ["--no-header"] * wanted.no_header + ["--force"] * wanted.force
-    again = shlex.join(
-        ["dc2", "predict", str(saved), *wanted.data, *(part for pair in options for part in pair), *flags]
+        return "The model could not be saved either."
+    commands = []
+    if "report" in missing:
+        commands.append(["dc2", "report", str(saved), "-o", str(files["report"])])
+    if "labels" in missing:
+        commands.append(["dc2", "predict", str(saved), *wanted.data, "-o", str(files["labels"])])
+        commands[-1] += reading_words(wanted, by_name=hasattr(model, "feature_names_in_"))
+    go_on = f" Go on with: {' && '.join(map(shell_line, commands))}" if commands else ""
+    return f"The fit is kept: the model is {str(saved)!r}.{go_on}"
+
+
+def shell_line(words: Sequence[str]) -> str:
+    r"""Return a command that a shell reads as these words, which may hold bytes that are no text.
+
+    Examples
+    --------
+    >>> print(shell_line(["dc2", "info", "my rows.csv", "a\x1b.csv"]))
+    dc2 info 'my rows.csv' $'a\x1b.csv'
+    """
+
+    def spelled(byte: int) -> str:
+        return chr(byte) if 32 <= byte < 127 and byte not in b"'\\" else f"\\x{byte:02x}"
+
+    return " ".join(
+        shlex.quote(word) if word.isprintable() else f"$'{''.join(map(spelled, os.fsencode(word)))}'" for word in words
     )
-    return f"{problem} The fit is kept: the model is {str(saved)!r}. Write the labels with: {again}"
 
 
-def _saved_in_private(model: SignatureClusterer, labels: Path) -> Path | None:
-    """Save a model that the user did not ask for in a new folder that only the user can open."""
-    for place in (Path(tempfile.gettempdir()), labels.parent):
+def reading_words(wanted: LabelsOptions, by_name: bool) -> list[str]:
+    """Return the options of a command that ``dc2 predict`` needs too; columns only if they are not found by name."""
+    words: list[str] = []
+    for field in fields(LabelsOptions):
+        value = getattr(wanted, field.name)
+        default = [] if field.default is MISSING else field.default
+        if value != default and field.name not in ("data", "json", "debug", "columns" if by_name else ""):
+            option = "--id" if field.name == "id_columns" else f"--{field.name.replace('_', '-')}"
+            each = value if isinstance(value, list) else [value]
+            words += [option] if value is True else [word for one in each for word in (option, str(one))]
+    return words
+
+
+def _saved_in_private(model: DC2Clustering, files: Mapping[str, Path]) -> Path | None:
+    """Save a model in a new folder that only the user can open."""
+    for place in (Path(tempfile.gettempdir()), *(path.parent for path in files.values())):
         try:
             folder = Path(tempfile.mkdtemp(prefix="dc2-", dir=place))
         except OSError:
             continue
-        path = folder / f"{labels.name.partition('.')[0] or 'model'}.dc2"
+        path = folder / "model.dc2"
         try:
             model.save(path)
             path.chmod(0o600)
@@ -271,7 +294,7 @@ def configured(wanted: ClusterOptions, progress: Progress, prepare: Any) -> DC2C
         similarity=RPF(bandwidth=wanted.bandwidth) if by_kernel else "graph",
         scale=scale_of_numbers(wanted.scale, wanted.metric),  # type: ignore[arg-type]
         prepare=prepare,
-        metric=wanted.metric.value,
+        metric=wanted.metric.value,  # type: ignore[arg-type]
         noise=wanted.noise,
         min_cluster_share=wanted.min_cluster_share,
         min_cluster_size=wanted.min_cluster_size,
@@ -286,57 +309,41 @@ def write_outputs(
     clusterer: DC2Clustering,
     source: Source,
     files: Mapping[str, Path],
-    wanted: ClusterOptions,
+    wanted: ClusterOptions | UpdateOptions,
     seconds: dict[str, float],
 ) -> ClusterSizes:
-    """Write the model, the labels and the report, each even if another fails, and return the rows of each cluster."""
-    problems: list[str] = []
-
-    def attempt(write: Callable[[], Any]) -> bool:
-        try:
-            write()
-        except Exception as error:
-            problems.append(sentence(error))
-            return False
-        return True
-
-    saved = None
-    if "model" in files and attempt(lambda: save(clusterer, files["model"], overwrite=wanted.force)):
-        saved = files["model"]
+    """Write the model, the labels and the report, and return the rows of each cluster; no fit is lost."""
     sizes = cluster_weights(clusterer)
-    if "labels" in files:
-        labels, began = files["labels"], time.perf_counter()
-        try:
-            with warnings.catch_warnings():
-                # The categories it would count are not new, but too rare for the sample.
-                warnings.simplefilter("ignore", PreparationNote)
-                sizes = write_and_count(clusterer, source, labels, wanted.label_column, overwrite=wanted.force)
-        except Exception as error:
-            problems.append(rescue(sentence(error), clusterer, saved, labels, wanted))
-        except (KeyboardInterrupt, SystemExit) as stopped:
-            code = INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else TERMINATED
-            problem = "Stopped before the labels were complete."
-            raise CommandError(rescue(problem, clusterer, saved, labels, wanted), code) from None
-        seconds["populate"] += time.perf_counter() - began
-    if "report" in files:
-        attempt(lambda: write_report(clusterer, files["report"], wanted.data, overwrite=wanted.force))
-    if problems:
-        raise CommandError(" ".join(problems))
+
+    def write_labels_of_rows() -> None:
+        nonlocal sizes
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            # The categories it would count are not new, but too rare for the sample.
+            warnings.simplefilter("ignore", PreparationNote)
+            sizes = write_and_count(clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force)
+        seconds["populate"] = seconds.get("populate", 0.0) + time.perf_counter() - began
+
+    def write_page() -> None:
+        with writing(files["report"]):
+            write_report(clusterer, files["report"], source_description=", ".join(wanted.data), overwrite=wanted.force)
+
+    writers = {
+        "model": lambda: save(clusterer, files["model"], wanted.force),
+        "labels": write_labels_of_rows,
+        "report": write_page,
+    }
+    write_each(
+        {what: write for what, write in writers.items() if what in files},
+        lambda missing: kept_fit(clusterer, files, missing, wanted),
+    )
     return sizes
 
 
-def save(clusterer: DC2Clustering, path: Path, *, overwrite: bool) -> None:
-    """Save the model."""
+def save(model: DC2Clustering | Compressor, path: Path, overwrite: bool) -> None:
+    """Save a model."""
     with writing(path):
-        clusterer.save(path, overwrite=overwrite)
-
-
-def write_report(clusterer: DC2Clustering, page: Path, data: list[str], *, overwrite: bool) -> None:
-    """Write the report of a fit."""
-    from dc2.report.cluster_report import write_report as write
-
-    with writing(page):
-        write(clusterer, page, source_description=", ".join(data), overwrite=overwrite)
+        model.save(path, overwrite=overwrite)
 
 
 def hint_for(clusterer: DC2Clustering, source: Source) -> str:
@@ -404,7 +411,8 @@ def run_update(wanted: UpdateOptions) -> None:
     clusterer = load_clusterer(wanted.model)
     if not hasattr(clusterer, "update"):
         raise CommandError(f"{str(wanted.model)!r} holds a {type(clusterer).__name__}; only DC2Clustering is updated.")
-    in_place = wanted.new_model is not None and wanted.force and _is_same(wanted.new_model, wanted.model)
+    old, new = (path and os.path.realpath(path.expanduser()) for path in (wanted.model, wanted.new_model))
+    in_place = wanted.force and old == new
     with with_standard_input(wanted.data) as data, stage_bars() as progress:
         rows = Rows(data, ColumnChoice.of(wanted), csv=csv_options(wanted))
         inputs = [*([] if in_place else [str(wanted.model)]), *rows.paths]
@@ -416,13 +424,7 @@ def run_update(wanted: UpdateOptions) -> None:
         check_labels(files.get("labels"), rows, source, wanted.label_column)
         clusterer.set_params(n_jobs=wanted.jobs, verbose=progress)
         changes = clusterer.update(source, forget=wanted.forget, move=not wanted.fixed)
-        if "model" in files:
-            save(clusterer, files["model"], overwrite=wanted.force)
-        sizes = cluster_weights(clusterer)
-        if "labels" in files:
-            write_and_count(clusterer, source, files["labels"], wanted.label_column, overwrite=wanted.force)
-        if "report" in files:
-            write_report(clusterer, files["report"], wanted.data, overwrite=wanted.force)
+        sizes = write_outputs(clusterer, source, files, wanted, {})
     summary.print_summary(
         f"{changes.drift.get('rows', 0):,.6g} new rows, {count(clusterer.n_clusters_, 'cluster')}",
         {"changes": " ".join(changes.sentences())},
@@ -432,10 +434,6 @@ def run_update(wanted: UpdateOptions) -> None:
         files=files,
         as_json=wanted.json,
     )
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one.expanduser()) == os.path.realpath(other.expanduser())
 
 
 # Names that columns of real data hardly ever have.
@@ -453,53 +451,22 @@ def run_compress(wanted: CompressOptions) -> None:
         source = rows.to_fit()
         check_names(files.get("model"), source)
         names = column_names(source)
+        compressor = Compressor(
+            wanted.signatures,
+            scale=scale_of_numbers(wanted.scale, wanted.metric),  # type: ignore[arg-type]
+            metric=wanted.metric.value,  # type: ignore[arg-type]
+            n_jobs=wanted.jobs,
+            random_state=wanted.seed,
+        )
         with stage_bars() as progress:
-            compressor = fitted_compressor(wanted, source, progress)
-    if "model" in files:
-        with writing(files["model"]):
-            compressor.save(files["model"], overwrite=wanted.force)
-    with writing(files["signatures"]):
-        write_labels(files["signatures"], [table(compressor, names)], overwrite=wanted.force)
-    print_compressed(compressor, source, {"total": time.perf_counter() - began}, files, wanted.json)
+            compressor.set_params(verbose=progress).fit(source)
 
+    def write_signatures() -> None:
+        with writing(files["signatures"]):
+            write_labels(files["signatures"], [table(compressor, names)], overwrite=wanted.force)
 
-def column_names(source: Source) -> Sequence[str]:
-    """Return the names of the columns to write, or raise if one of them is a name that we need."""
-    names = source.feature_names or [f"x{index}" for index in range(source.n_features)]
-    for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
-        if name in names:
-            raise typer.BadParameter(f"The data has a column {name!r} already; leave it out with --drop.")
-    return names
-
-
-def fitted_compressor(wanted: CompressOptions, source: Source, progress: Progress) -> Compressor:
-    """Return the compressor that the options ask for, fitted."""
-    return Compressor(
-        wanted.signatures,
-        scale=scale_of_numbers(wanted.scale, wanted.metric),  # type: ignore[arg-type]
-        metric=wanted.metric.value,
-        n_jobs=wanted.jobs,
-        random_state=wanted.seed,
-        verbose=progress,
-    ).fit(source)
-
-
-def table(compressor: Compressor, names: Sequence[str]) -> dict[str, Any]:
-    """Return the signatures as columns, in the units of the data."""
-    signatures, scaling = compressor.signatures_, compressor.router_.scaling
-    points = signatures.points if scaling is None else scaling.undo(signatures.points)
-    columns = dict(zip(names, points.T, strict=True))
-    return {**columns, WEIGHT_COLUMN: signatures.weights, SPREAD_COLUMN: signatures.spread}
-
-
-def print_compressed(
-    compressor: Compressor,
-    source: Source,
-    seconds: Mapping[str, float],
-    files: Mapping[str, Path],
-    as_json: bool,
-) -> None:
-    """Say what was made."""
+    save_model = {"model": lambda: save(compressor, files["model"], wanted.force)} if "model" in files else {}
+    write_each({**save_model, "signatures": write_signatures})
     made, kept = compressor.signatures_, variance_kept(compressor.signatures_)
     summary.print_summary(
         f"{len(made):,} signatures of {source.n_rows:,} rows of {source.n_features} columns",
@@ -511,7 +478,24 @@ def print_compressed(
             "distortion": compressor.distortion_,
             "variance_kept": kept,
         },
-        seconds=seconds,
+        seconds={"total": time.perf_counter() - began},
         files=files,
-        as_json=as_json,
+        as_json=wanted.json,
     )
+
+
+def column_names(source: Source) -> Sequence[str]:
+    """Return the names of the columns to write, or raise if one of them is a name that we need."""
+    names = source.feature_names or [f"x{index}" for index in range(source.n_features)]
+    for name in (WEIGHT_COLUMN, SPREAD_COLUMN):
+        if name in names:
+            raise typer.BadParameter(f"The data has a column {name!r} already; leave it out with --drop.")
+    return names
+
+
+def table(compressor: Compressor, names: Sequence[str]) -> dict[str, Any]:
+    """Return the signatures as columns, in the units of the data."""
+    signatures, scaling = compressor.signatures_, compressor.router_.scaling
+    points = signatures.points if scaling is None else scaling.undo(signatures.points)
+    columns = dict(zip(names, points.T, strict=True))
+    return {**columns, WEIGHT_COLUMN: signatures.weights, SPREAD_COLUMN: signatures.spread}

@@ -32,17 +32,7 @@ NAME_WIDTH, WIDEST_NAME = 13, 32
 
 @dataclass(frozen=True)
 class ClusterSizes:
-    """Rows of each cluster, and of none.
-
-    Attributes
-    ----------
-    sizes : sequence of float
-        Rows of each cluster.
-    noise : float or None
-        Rows that are in no cluster; None where no noise was asked for.
-    numbers : sequence of int
-        The numbers of the clusters, as in labels; empty if they are counted from 0.
-    """
+    """Rows of each cluster and, if noise was asked for, of none; the clusters are counted from 0 without `numbers`."""
 
     sizes: Sequence[float]
     noise: float | None = None
@@ -73,27 +63,7 @@ def print_summary(
     sizes: ClusterSizes | None = None,
     described: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
-    """Print what was done.
-
-    Parameters
-    ----------
-    heading : str
-        What was done, in a few words.
-    facts : mapping of str to str
-        What people should know.
-    machine : mapping
-        The same for machines.
-    seconds : mapping of str to float
-        How long each stage took.
-    files : mapping of str to path
-        What was written.
-    as_json : bool
-        Whether a machine asks.
-    sizes : ClusterSizes, optional
-        Rows of each cluster.
-    described : mapping of int to sequence of str, optional
-        Lines on each cluster: what sets it apart, and a rule.
-    """
+    """Print what was done: facts for people, or `machine` as JSON; `described` are lines on each cluster."""
     peak = _peak_memory_bytes()
     if as_json:
         clusters = [] if sizes is None else [{"label": label, "rows": size} for label, size in sizes.by_label()]

@@ -31,15 +31,6 @@ def matched_names(overlap: NDArray[np.float64], old: NDArray[np.int32], unused: 
 
     The assignment of new clusters to old ones has the largest total overlap.
 
-    Parameters
-    ----------
-    overlap : ndarray of shape (n_old, n_new)
-        The rows that an old and a new cluster share, by weight.
-    old : ndarray of shape (n_old,)
-        The numbers of the old clusters.
-    unused : int
-        The first number that no cluster ever had.
-
     Examples
     --------
     >>> names, unused = matched_names(np.array([[0.0, 9.0, 1.0]]), np.array([4], np.int32), unused=5)
@@ -137,16 +128,7 @@ class Changes:
 def changes_between(
     ways: list[Way], shifts: dict[int, float] | None = None, drift: dict[str, float] | None = None
 ) -> Changes:
-    """Return what changed.
-
-    Parameters
-    ----------
-    ways : list of Way
-        Several may be of the same two clusters.
-    shifts : dict, optional
-        How far the mean of each cluster moved, in radii.
-    drift : dict, optional
-    """
+    """Return what changed."""
     before: dict[int, float] = {}
     after: dict[int, float] = {}
     shared: dict[tuple[int, int], float] = {}

@@ -177,45 +177,20 @@ Compress = Callable[[Source, Engine, SeedSequence, int, EdgesPerRow | None], Com
 
 @dataclass(frozen=True, eq=False)
 class ClusterPlan:
-    """The parameters of a clusterer, checked and put together.
-
-    Attributes
-    ----------
-    owner : str
-        The class, for messages.
-    compress : callable
-        Makes a `Compression` from a source, an engine, seeds, a number of threads, and the number of signatures that
-        each row connects, if a graph is wanted; None if a graph is given.
-    compress_frames : callable or None
-        The same for frames and files of numbers, if these are scaled where their columns are of very different scales.
-    similarity : SimilarityRecipe
-    conqueror : SpectralConqueror
-        How a dense similarity is conquered.
-    requested : RequestedClusters
-    options : RunOptions
-    seeds : SeedSequence
-    noise : NoisePlan or None
-        How much is noise; None if rows are not scored.
-    preparation : Preparation
-        How tables that are not all numbers are handled.
-    graph : {"distances", "similarities"} or None
-        What a given graph holds; None if rows are given.
-    limits : SizeLimits
-        Of the sizes of clusters.
-    """
+    """The parameters of a clusterer, checked and put together."""
 
     owner: str
-    compress: Compress | None
+    compress: Compress | None  # None if a graph is given
     similarity: SimilarityRecipe
     conqueror: SpectralConqueror
     requested: RequestedClusters
     options: RunOptions
     seeds: SeedSequence
-    noise: NoisePlan | None = None
+    noise: NoisePlan | None = None  # None if rows are not scored
     preparation: Preparation = field(default_factory=Preparation)
-    graph: str | None = None
+    graph: str | None = None  # what a given graph holds: "distances" or "similarities"
     limits: SizeLimits = NO_LIMITS
-    compress_frames: Compress | None = None
+    compress_frames: Compress | None = None  # for frames and files of numbers, whose scales may be very different
 
     def conqueror_of(self, similarity: Similarity, known: Known | None = None) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""

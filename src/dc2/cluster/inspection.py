@@ -45,22 +45,7 @@ TIES = 5
 
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """How strongly rows are connected to each cluster: the summed weights of edges to their five nearest signatures.
-
-    Attributes
-    ----------
-    router : Router
-        With neighbour lists.
-    label_of_id : ndarray of shape (n_ids,), int32
-        -1 if a signature is in no cluster.
-    n_clusters : int
-    shares : bool
-        Whether the ties of a row are divided by their sum.
-    belongs : callable or None
-        Gives for the rows of a block how much each belongs to any cluster, 0 to 1; None if all do fully.
-    top : int or None
-        How many clusters of each row are returned, as `best_clusters` has them; None returns all, as columns.
-    """
+    """How strongly rows are connected to each cluster: the summed weights of edges to their five nearest signatures."""
 
     router: RowRouter
     label_of_id: NDArray[np.int32]

@@ -166,7 +166,8 @@ class CentreRouter:
         X = X if self.scaling is None else self.scaling.apply(X)
         # Squares of very distant rows would overflow; beyond all centres a smaller distance gives the same order.
         largest = np.finfo(X.dtype).max ** 0.5 / (8 * X.shape[1])
-        clipped: NDArray[Any] = np.clip(X - self.centres.mean(axis=0), -largest, largest)
+        # In one order in memory, on which the last bit of a distance depends.
+        clipped: NDArray[Any] = np.clip(np.ascontiguousarray(X) - self.centres.mean(axis=0), -largest, largest)
         return clipped
 
 
@@ -275,6 +276,6 @@ def means_of(
     spread = np.zeros(len(centres))
     for start in range(0, len(X), 100_000):
         rows = slice(start, start + 100_000)
-        off = X[rows].astype(np.float64) - points[ids[rows]]
+        off = np.ascontiguousarray(X[rows], np.float64) - points[ids[rows]]  # sums depend on the order in memory
         spread += np.bincount(ids[rows], weights[rows] * np.einsum("ij,ij->i", off, off), minlength=len(centres))
     return Signatures(points, total, spread / safe)

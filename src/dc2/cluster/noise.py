@@ -51,9 +51,8 @@ class NoisePlan:
 
 def _share(name: str, value: Any) -> Fraction:
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not 0 <= float(value) < 1:
-        raise ParameterError(
-            f"{name}={value!r}: not a share. Use a number from 0 up to, but not including, 1, such as 0.05."
-        )
+        problem = "not a share. Use a number from 0 up to, but not including, 1, such as 0.05."
+        raise ParameterError(f"{name}={value!r}: {problem}", parameter=name, value=value, problem=problem)
     return Fraction(str(value))
 
 

@@ -29,77 +29,32 @@ from dc2.tables.preparer import TablePreparer
 @saved_record
 @dataclass(frozen=True, eq=False)
 class ClusterRecord:
-    """What a fit found.
-
-    Attributes
-    ----------
-    columns : Columns
-        The columns of the rows.
-    n_rows : int
-        Number of rows.
-    router : Router, CentreRouter or GivenGraph
-        Sends a row to its signature.
-    signature_of_id : ndarray of shape (n_ids,), int32, or None
-        The signature for each number that the router gives, if these differ.
-    signatures : Signatures
-    similarity : Similarity
-        As it was built; it has a bandwidth only if the user gave one.
-    requested : RequestedClusters
-        The number of clusters asked for.
-    conquest : Conquest
-    seed : dict
-        State of the seed sequence, in plain numbers.
-    stage_seconds : dict or None
-        Seconds of each stage; None if no rows were compressed here.
-    outliers : Outliers or None
-        What is known about rows that are far out; None if rows are not scored.
-    preparer : TablePreparer or None
-        Turned the rows into numbers, if they were a table of mixed columns.
-    names : ndarray of shape (n_clusters,), int32, or None
-        The number of each cluster, once there were updates; None if they are counted from 0.
-    unused : int
-        The first number that no cluster ever had; 0 before any update.
-    base : int
-        Number of signatures of the fit; 0 before any update.
-    changes : Changes or None
-        What the last update changed.
-    share_known : ndarray of shape (n_signatures, n_numbers), float32, or None
-        Share of each signature's rows with a value in each column of numbers of the table, by a sample of the rows;
-        None if none was missing. Filled-in values never describe a cluster.
-    ids : ndarray of shape (n_rows,), int32, or None
-        The router's number for each row, if rows are in memory. Not saved.
-    scores : ndarray of shape (n_rows,), float64, or None
-        The outlier score of each row, if rows are in memory and some are noise. Not saved.
-    rows : Source or None
-        The rows, if they are in memory: outlier scores may be asked for later. Not saved.
-    members : ndarray of shape (n_signatures, n_features) or None
-        A row of each signature, in the units of clustering, if rows were seen. Not saved: files hold averages.
-    known : Known or None
-        Labels that the user gave.
-    """
+    """What a fit found."""
 
     columns: Columns
     n_rows: int
     router: RowRouter
-    signature_of_id: NDArray[np.int32] | None
+    signature_of_id: NDArray[np.int32] | None  # for each number that the router gives, if these differ
     signatures: Signatures
-    similarity: Similarity
+    similarity: Similarity  # as it was built; it has a bandwidth only if the user gave one
     requested: RequestedClusters
     conquest: Conquest
-    seed: dict[str, Any]
-    stage_seconds: dict[str, float] | None = None
-    outliers: Outliers | None = None
+    seed: dict[str, Any]  # state of the seed sequence, in plain numbers
+    stage_seconds: dict[str, float] | None = None  # None if no rows were compressed here
+    outliers: Outliers | None = None  # None if rows are not scored
     preparer: TablePreparer | None = None
-    names: NDArray[np.int32] | None = None
-    unused: int = 0
-    base: int = 0
+    names: NDArray[np.int32] | None = None  # the number of each cluster, once there were updates
+    unused: int = 0  # the first number that no cluster ever had; 0 before any update
+    base: int = 0  # number of signatures of the fit; 0 before any update
     changes: Changes | None = None
+    # Share of each signature's rows with a value in each column of numbers, if some miss: filled-in values never count.
     share_known: NDArray[np.float32] | None = None
+    # Not saved: what has an entry per row, kept if rows are in memory, and a row of each signature.
     ids: NDArray[np.int32] | None = None
     scores: NDArray[np.float64] | None = None
     rows: Any = None
     members: NDArray[Any] | None = None
-    known: Known | None = None
+    known: Known | None = None  # labels that the user gave
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a record was read from a model file."""

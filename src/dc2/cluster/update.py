@@ -6,54 +6,41 @@ squared distance of the farthest one (its reach). A new row beyond the reach of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2 import core
+from dc2.cluster.arrivals import EDGE_ROWS_PER_SIGNATURE, NewRows, Placed, State, Work, equal_added, joined, thinned
 from dc2.cluster.changes import NO_CLUSTER, Changes, Way, changes_between
-from dc2.cluster.fit import ClusterPlan, Compress, StageClock, nodes_of, spawned
+from dc2.cluster.fit import ClusterPlan, Compress, StageClock, nodes_of
 from dc2.cluster.noise import Outliers
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.compression import near
 from dc2.compress.compressor import Compressor
 from dc2.compress.neighbor_lists import nearest_points, signature_router
-from dc2.compress.populate import OutlierScores, on_host, outlier_scores_of
 from dc2.compress.routing import Router, StagedRouter
-from dc2.compress.sampling import ALL, distinct_rows, first_limit
-from dc2.compress.signatures import SharedSums, Signatures, Sums, bytes_of_sums, grids
-from dc2.core.reference import hash_at, smallest_hashes
-from dc2.engines.engine import Engine
+from dc2.compress.sampling import distinct_rows
+from dc2.compress.signatures import Signatures
+from dc2.core.reference import hash_at
 from dc2.engines.map_rows import engine_for
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import ParameterError
 from dc2.graph.communities import graph_nodes_of, with_clusters
 from dc2.graph.conquest import Conquest
 from dc2.graph.layers import by_weight
-from dc2.graph.neighbor_graph import GraphSimilarity
 from dc2.graph.nodes import NearRows, nodes_at
 from dc2.io.resolve import as_source
-from dc2.io.source import Block, Source
-from dc2.parameters import usable_threads
-from dc2.random import tree_seed
+from dc2.io.source import Source
 from dc2.trees.neighbours import nearest_neighbours
 
-EXPECTED_WEIGHT = 2.0**30  # of the rows of an update; beyond, the last bits of sums may depend on the blocks
-FAR_BYTES = 2**27  # of far rows that are held; of more, a sample with larger weights stands for all
-EDGE_ROWS_PER_SIGNATURE = 32  # rows of an update that make edges; more change little
-HELD_PARTS = 16  # results of blocks that wait to be merged
 FEWEST_FAR = 0.25  # of the rows of a mean signature: fewer far rows join the nearest signatures
 FINER = 2.0  # new signatures stand for so many times fewer rows than the others
 COARSE = 4.0  # a signature whose share grew by this factor is divided
 GHOST = 1 / 8  # a cluster that keeps no more of its share, and gets no rows, is forgotten
 LEAST_WEIGHT = 0.05  # of a mean signature: lighter ones are forgotten
 MOST_SIGNATURES = 1.5  # times those of the fit
-SPREADS = 3.0  # mean squared distances: a row that is not farther out than this is not far
 MOST_STAGES = 64  # updates with ``move=False`` that make new signatures
 SHARE_OF_STAGE = 16  # such an update makes at most one new signature for so many of the fit
 MERGED_NAMES = 1e6  # factor of the cost of merging signatures of different clusters
@@ -67,13 +54,13 @@ def update(
     clock = StageClock(plan.options.verbose)
     clock.enter("compress")
     engine = engine_for(source, replace(plan.options, verbose=clock))
-    work = _Work(plan, record, source, engine, compress)
+    work = Work(plan, record, source, engine, compress)
     placed, kept = _placed(work, forget, move)
     if not placed.weight:
         clock.stop()
         return replace(record, changes=no_changes(record))
     clock.enter("conquer")
-    now, far = _State.of(record, kept, placed, forget), placed.far
+    now, far = State.of(record, kept, placed, forget), placed.far
     near: list[Way] = []
     if not len(far) and _same_shares(now):
         after = replace(
@@ -121,7 +108,7 @@ def _known_shares(record: ClusterRecord, after: ClusterRecord) -> NDArray[np.flo
     return known
 
 
-def _placed(work: _Work, forget: float, move: bool) -> tuple[_Placed, Signatures]:
+def _placed(work: Work, forget: float, move: bool) -> tuple[Placed, Signatures]:
     """Return what comes of the new rows, and the signatures with what is left of their weights."""
     record = work.record
     signatures, limits = record.signatures, work.reach(move)
@@ -131,7 +118,7 @@ def _placed(work: _Work, forget: float, move: bool) -> tuple[_Placed, Signatures
         return placed, kept
     coarse = _too_coarse(signatures.weights, placed.sums.weights)
     if move and coarse.any():
-        placed = placed.with_far(work.rows_of(coarse), coarse)
+        placed = placed.with_far(work.rows_of(coarse, placed.edges), coarse)
     few = placed.far.weight < FEWEST_FAR * (kept.weights.sum() + placed.weight) / len(kept)
     stages = len(record.router.stages) if isinstance(record.router, StagedRouter) else 0
     return placed.joined() if (move and few) or stages >= MOST_STAGES else placed, kept
@@ -163,378 +150,10 @@ def _check(record: ClusterRecord, move: bool) -> None:
         )
 
 
-# --- the pass over the new rows -------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of a source, those with the smallest hashes: their numbers and weights, and something of each.
-
-    `X` are far rows in the units of clustering, or the nearest signatures of rows that make edges; `ids` and `squared`
-    are the nearest signature of far rows, and the squared distance.
-    """
-
-    rows: NDArray[np.int64]
-    X: NDArray[Any]
-    weights: NDArray[np.float64]
-    ids: NDArray[np.int32]
-    squared: NDArray[np.float64]
-    weight: float
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @staticmethod
-    def join(parts: Sequence[_Rows], seed: int, most: int) -> _Rows:
-        """Return the rows with the smallest hashes, no more than `most`; weights are raised to stand for all."""
-        rows = np.concatenate([part.rows for part in parts])
-        kept = smallest_hashes(seed, rows, most)
-
-        def joined(name: str) -> Any:
-            return np.concatenate([getattr(part, name) for part in parts])[kept]
-
-        weight = sum(part.weight for part in parts)
-        return _Rows(rows[kept], joined("X"), joined("weights"), joined("ids"), joined("squared"), weight)
-
-    def none(self) -> _Rows:
-        """Return none of them."""
-        return _Rows(self.rows[:0], self.X[:0], self.weights[:0], self.ids[:0], self.squared[:0], 0.0)
-
-    @property
-    def scaled_weights(self) -> NDArray[np.float64]:
-        """The weights, raised so that these rows stand for all of their kind."""
-        held = self.weights.sum()
-        return self.weights if held == self.weight or not held else self.weights * (self.weight / held)
-
-
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """What comes of some blocks: the sums of rows within reach and of far ones, rows of both kinds, noise.
-
-    `beyond` is the weight of rows beyond the outlier threshold or, without noise, beyond every reach.
-    """
-
-    sums: Sums
-    far_sums: Sums
-    n_rows: int
-    far: _Rows
-    edges: _Rows
-    noise: NDArray[np.float64]
-    beyond: float
-
-    @staticmethod
-    def join(parts: Sequence[_Placed], seed: int, most_far: int, most_edges: int) -> _Placed:
-        sums, far_sums = Sums.zeros(*parts[0].sums.shape), Sums.zeros(*parts[0].sums.shape)
-        for part in parts:
-            sums.add(part.sums)
-            far_sums.add(part.far_sums)
-        return _Placed(
-            sums,
-            far_sums,
-            sum(part.n_rows for part in parts),
-            _Rows.join([part.far for part in parts], seed, most_far),
-            _Rows.join([part.edges for part in parts], seed, most_edges),
-            np.sum([part.noise for part in parts], axis=0),
-            sum(part.beyond for part in parts),
-        )
-
-    @property
-    def weight(self) -> float:
-        """The weight of all rows."""
-        return float(self.sums.weights.sum()) + self.far.weight
-
-    def with_far(self, rows: _Rows, coarse: NDArray[np.bool_]) -> _Placed:
-        """Return the same with the rows of coarse signatures among the far ones; `rows` stand for them."""
-        sums, edges = self.sums.copy(), self.edges
-        weight = float(sums.weights[coarse].sum())
-        sums.totals[:, coarse], sums.counts[coarse] = 0.0, 0
-        inside = ~coarse[edges.ids]
-        edges = _Rows(
-            edges.rows[inside], edges.X[inside], edges.weights[inside], edges.ids[inside], edges.squared[inside],
-            edges.weight - weight,
-        )  # fmt: skip
-        rows = replace(rows, weight=weight)
-        scaled = [replace(part, weights=part.scaled_weights) for part in (self.far, rows)]
-        far = _Rows.join(scaled, 0, sum(map(len, scaled)))
-        return replace(self, sums=sums, far=far, edges=edges)
-
-    def joined(self) -> _Placed:
-        """Return the same with far rows added to their nearest signature."""
-        sums = self.sums.copy()
-        sums.add(self.far_sums)
-        near_weight = self.edges.weight + self.far.weight
-        return replace(self, sums=sums, far=self.far.none(), edges=replace(self.edges, weight=near_weight))
-
-
-def _reach_of(record: ClusterRecord) -> NDArray[np.float64]:
-    """Return how far out rows of each signature may be, as a squared distance: at least as far as any row was."""
-    usual, reach = SPREADS * record.signatures.spread, cast(Router, record.router).reach
-    return usual if reach is None else np.maximum(reach, usual)
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What the steps of an update share."""
-
-    plan: ClusterPlan
-    record: ClusterRecord
-    source: Source
-    engine: Engine
-    compress: Compress
-
-    @property
-    def n_threads(self) -> int:
-        return usable_threads(self.plan.options.n_jobs)
-
-    @property
-    def seeds(self) -> list[SeedSequence]:
-        return spawned(SeedSequence(**self.record.seed))
-
-    @property
-    def seed(self) -> int:
-        return tree_seed(self.seeds[0])
-
-    @property
-    def few(self) -> int:
-        """How many signatures a row connects."""
-        similarity = self.record.similarity
-        return similarity.graph.near.shape[1] if isinstance(similarity, GraphSimilarity) else 0
-
-    def reach(self, move: bool) -> NDArray[np.float64]:
-        """Return the squared distance beyond which a row is far, for each signature."""
-        reach, centres = _reach_of(self.record), self.record.router.centres
-        if move or not self.record.holds_rows:
-            return reach
-        squared = nearest_neighbours(centres, 4, seed=self.seed, n_threads=self.n_threads)[1]
-        return np.maximum(reach, squared[:, -1].astype(np.float64))  # a row as near as other rows fits
-
-    def place(self, limits: NDArray[np.float64]) -> _Placed:
-        """Send every new row to its nearest signature; rows beyond the limits are far."""
-        record: ClusterRecord = self.record
-        router: Any = record.router
-        whole = record.router_to_search(self.n_threads)
-        centres, few, names = router.centres, self.few, self.source.feature_names
-        wide = np.maximum(np.ptp(centres.astype(np.float64), axis=0), np.sqrt(limits.max()))
-        magic = grids(wide, EXPECTED_WEIGHT)
-        most_edges = EDGE_ROWS_PER_SIGNATURE * len(centres)
-        limit = first_limit(most_edges, self.source.n_rows)
-        merge = partial(_Placed.join, seed=self.seed, most_far=self._most_rows, most_edges=most_edges)
-        seed, scores_of, usual = self.seed, self._scores(), self.reach(move=False)
-        shared = (SharedSums(*centres.shape), SharedSums(*centres.shape)) if self.engine.shares_memory else None
-        nothing = Sums.zeros(0, centres.shape[1])
-
-        def place_block(block: Block) -> _Placed:
-            if shared is None:
-                sums, far_sums = Sums.zeros(*centres.shape), Sums.zeros(*centres.shape)
-                return replace(place_into(block, sums, far_sums), sums=sums.without(far_sums), far_sums=far_sums)
-            with shared[0].one() as sums, shared[1].one() as far_sums:
-                return place_into(block, sums, far_sums)
-
-        def place_into(block: Block, sums: Sums, far_sums: Sums) -> _Placed:
-            X, weights = block.X, np.ones(block.n_rows) if block.weights is None else block.weights
-            rows = np.arange(block.start, block.stop)
-            near_ids = np.empty((len(X), few), np.int32) if few and whole is router and limit == ALL else None
-            squared = np.empty(len(X))
-            ids = router.add_up(X, rows, block.weights, magic, sums, names, near_ids, squared)
-            ids = on_host(ids)
-            far = np.flatnonzero((squared > limits[ids]) & (weights > 0))
-            if len(far):
-                router.add_up(X[far], rows[far], weights[far], magic, far_sums)
-            noise, out = np.zeros(len(centres)), squared > usual[ids]
-            if scores_of is not None:
-                out = record.outliers.is_noise(scores_of(block))  # type: ignore[union-attr]
-                noise += np.bincount(ids[out], weights[out], len(centres))
-            making = np.zeros(len(X), bool)
-            making[core.sample_rows(seed, block.start, block.stop, limit if few else 0) - block.start] = True
-            making[far] = False
-            edge = np.flatnonzero(making & (weights > 0))
-            if near_ids is not None:
-                tuples = near_ids[edge]
-            else:
-                tuples = whole.nearest_few(X[edge], few)[0] if len(edge) else np.empty((0, few), np.int32)
-            near_weight = float(weights.sum() - weights[far].sum())
-            return _Placed(
-                nothing,
-                nothing,
-                len(X),
-                _Rows(rows[far], whole.prepared(X[far]), weights[far], ids[far], squared[far], weights[far].sum()),
-                _Rows(rows[edge], tuples, weights[edge], ids[edge], squared[edge], near_weight),
-                noise,
-                float(weights[out].sum()),
-            )
-
-        parts: list[_Placed] = []
-        result_bytes = 0 if shared is not None else 2 * bytes_of_sums(*centres.shape)
-        for part in self.engine.map(place_block, self.source, stage="compress", merge=merge, result_bytes=result_bytes):
-            parts = [*parts, part] if len(parts) < HELD_PARTS else [merge([*parts, part])]
-        if not parts:
-            none = np.empty(0, np.int64)
-            empty = _Rows(none, centres[:0], limits[:0], none.astype(np.int32), limits[:0], 0.0)
-            none_placed = Sums.zeros(*centres.shape)
-            return _Placed(none_placed, none_placed, 0, empty, empty, 0.0 * limits, 0.0)
-        placed = merge(parts)
-        sums, far_sums = placed.sums, placed.far_sums
-        if shared is not None:
-            far_sums = shared[1].total()
-            sums = shared[0].total().without(far_sums)
-        # The far rows, which are in both sums, had raised the reach.
-        return replace(placed, sums=replace(sums, reach=np.minimum(sums.reach, limits)), far_sums=far_sums)
-
-    def rows_of(self, coarse: NDArray[np.bool_]) -> _Rows:
-        """Return rows of coarse signatures, by another pass: all, or those with the smallest hashes."""
-        router: Any = self.record.router
-        whole, seed = self.record.router_to_search(self.n_threads), self.seed
-        most = min(self._most_rows, 2 * EDGE_ROWS_PER_SIGNATURE * len(whole.centres))
-        limit = first_limit(most, self.source.n_rows)
-
-        def find(block: Block) -> _Rows:
-            at = core.sample_rows(seed, block.start, block.stop, limit) - block.start
-            X, weights = block.take(at), np.ones(len(at)) if block.weights is None else block.weights[at]
-            ids = router.assign(X)
-            here = np.flatnonzero(coarse[ids] & (weights > 0))
-            X = whole.prepared(X[here])
-            return _Rows(at[here] + block.start, X, weights[here], ids[here], np.zeros(len(here)), 0.0)
-
-        merge = partial(_Rows.join, seed=seed, most=most)
-        return merge(list(self.engine.map(find, self.source, stage="compress", merge=merge)))
-
-    @property
-    def _most_rows(self) -> int:
-        """How many rows of an update may be held."""
-        centres = self.record.router.centres
-        return int(max(FAR_BYTES // (centres.shape[1] * centres.itemsize), len(centres)))
-
-    def _scores(self) -> OutlierScores | None:
-        record = self.record
-        if record.outliers is None or record.outliers.threshold is None:
-            return None
-        router, signatures = record.router_to_search(self.n_threads), record.signatures
-        return outlier_scores_of(router, signatures.weights, signatures.spread, record.outliers.typical)
-
-
-# --- signatures while they change -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """The signatures of a model during an update; arrays have an entry for each.
-
-    Attributes
-    ----------
-    points, weights, spread : ndarray
-        As of `Signatures`, in float64.
-    centres, reach : ndarray
-        Where rows are sent, and the squared distance of the farthest row from there.
-    names : ndarray of int32
-        The number of the cluster before; -1 for new signatures far from all.
-    was, arrived, before, noise : ndarray of float64
-        The weight before the update, that of new rows, the points before, and the weight of noise.
-    home : ndarray of intp
-        For each signature at the beginning, then for each new one, where it is now; -1 if it was forgotten.
-    near, near_weights : ndarray
-        The nearest signatures, as numbered at the beginning, of rows that make edges, and the weights of the rows.
-    """
-
-    points: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    names: NDArray[np.int32]
-    was: NDArray[np.float64]
-    arrived: NDArray[np.float64]
-    before: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    home: NDArray[np.intp]
-    near: NDArray[np.int32]
-    near_weights: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    @classmethod
-    def of(cls, record: ClusterRecord, kept: Signatures, placed: _Placed, forget: float) -> _State:
-        """Add the sums of new rows to the signatures of a record, which have lost some weight."""
-        means, spread = placed.sums.means_and_spread(record.router.centres)
-        points, arrived = kept.points.astype(np.float64), placed.sums.weights
-        pair = np.stack([kept.weights, arrived])
-        joint = _pooled(pair, np.stack([points, means]), np.stack([kept.spread, spread]))
-        noise = 0.0 if record.noise_weights is None else (1.0 - forget) * record.noise_weights
-        near, near_weights = _edge_rows(record, placed, kept.weights.sum())
-        of_fit = cast(Router, record.router).reach
-        before = 0.0 if of_fit is None else (1.0 - forget) * of_fit
-        reach = np.maximum(before, placed.sums.reach)
-        return cls(
-            *joint,
-            centres=record.router.centres.astype(np.float64),
-            reach=reach,
-            names=record.cluster_names[record.conquest.labels],
-            was=record.signatures.weights,
-            arrived=arrived,
-            before=points,
-            noise=np.minimum(noise + placed.noise, joint[1]),
-            home=np.arange(len(kept)),
-            near=near,
-            near_weights=near_weights,
-        )
-
-    def signatures(self, dtype: Any) -> Signatures:
-        """Return the signatures."""
-        return Signatures(self.points.astype(dtype), self.weights, self.spread)
-
-    def moved_to(self, home: NDArray[np.intp]) -> _State:
-        """Return the signatures joined in groups: each to the place that `home` gives, or forgotten where it is -1."""
-        kept = np.flatnonzero(home >= 0)
-        at, n = home[kept], int(home.max()) + 1
-        order = np.lexsort((kept, at))
-        first = kept[order][np.searchsorted(at[order], np.arange(n))]
-
-        def added(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(np.bincount(at, values[kept], n), np.float64)
-
-        if len(kept) == n:
-            points, weights, spread = self.points[first], self.weights[first], self.spread[first]
-            before = self.before[first]
-        else:
-            points, weights, spread = _joined(self.points[kept], self.weights[kept], self.spread[kept], at, n)
-            before = _joined(self.before[kept], self.was[kept], self.spread[kept], at, n)[0]
-        heaviest = kept[np.lexsort((-self.weights[kept], at))]
-        names = self.names[heaviest[np.searchsorted(home[heaviest], np.arange(n))]]
-        centres = self.centres[first]
-        off = self.centres[kept] - centres[at]
-        reach = np.zeros(n)
-        np.maximum.at(reach, at, (np.sqrt(self.reach[kept]) + np.sqrt((off * off).sum(axis=1))) ** 2)
-        return _State(
-            points, weights, spread, centres, reach, names, added(self.was), added(self.arrived), before,
-            added(self.noise), np.where(self.home >= 0, home[self.home], -1), self.near, self.near_weights,
-        )  # fmt: skip
-
-
-def _pooled(
-    weights: NDArray[np.float64], points: NDArray[np.float64], spread: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return points, weights and spread of pairs of groups, given as (2, n, ...)."""
-    total = weights.sum(axis=0)
-    share = weights[1] / np.where(total > 0, total, 1.0)
-    off = points[1] - points[0]
-    between = share * (1.0 - share) * (off * off).sum(axis=1)
-    return points[0] + share[:, None] * off, total, (1.0 - share) * spread[0] + share * spread[1] + between
-
-
-def _joined(
-    points: NDArray[np.float64], weights: NDArray[np.float64], spread: NDArray[np.float64], at: NDArray[np.intp], n: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return points, weights and spread of groups of signatures."""
-    total: NDArray[np.float64] = np.bincount(at, weights, n).astype(np.float64)
-    count = np.bincount(at, minlength=n)
-    share = np.where(total[at] > 0, weights / np.where(total[at] > 0, total[at], 1.0), 1.0 / count[at])
-    means = np.stack([np.bincount(at, share * column, n) for column in points.T], axis=1).astype(np.float64)
-    off = points - means[at]
-    joint = np.bincount(at, share * (spread + (off * off).sum(axis=1)), n)
-    return means, total, joint.astype(np.float64)
-
-
-def _same_shares(now: _State) -> bool:
+def _same_shares(now: State) -> bool:
     """Return whether each signature has the same share of the weight as before: then nothing else changes."""
     return bool(np.allclose(now.weights * now.was.sum(), now.was * now.weights.sum(), rtol=1e-9, atol=0.0))
 
@@ -545,44 +164,7 @@ def _too_coarse(before: NDArray[np.float64], arrived: NDArray[np.float64]) -> ND
     return np.asarray(share > COARSE * np.maximum(before / before.sum(), 1.0 / len(before)))
 
 
-def _edge_rows(record: ClusterRecord, placed: _Placed, kept: float) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest signatures of rows that make edges, old and new ones."""
-    similarity = record.similarity
-    if not isinstance(similarity, GraphSimilarity):
-        return np.empty((0, 0), np.int32), np.empty(0)
-    old, weights = similarity.graph.near, similarity.graph.row_weights
-    scale = kept / (weights.sum() or 1.0)
-    near = np.concatenate([old, placed.edges.X.reshape(-1, old.shape[1])])
-    return near, np.concatenate([scale * weights, placed.edges.scaled_weights])
-
-
-def _equal_added(
-    near: NDArray[np.int32], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the distinct ones of some lists of signatures, with their weights added."""
-    distinct = distinct_rows(near.astype(np.float64))
-    return near[distinct.first], np.bincount(distinct.of_row, weights, len(distinct)).astype(np.float64)
-
-
-def _thinned(
-    near: NDArray[np.int32], weights: NDArray[np.float64], most: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return at most so many lists, drawn by hash in proportion to weight, with weights that stand for all."""
-    if len(near) <= most:
-        return near, weights
-    key = np.zeros(len(near), np.uint64)
-    for column in near.T:
-        key = hash_at(0, key ^ column.astype(np.uint64))
-    priority = weights / ((key.astype(np.float64) + 1.0) / 2.0**64)
-    order = np.argsort(-priority, kind="stable")
-    kept = np.sort(order[:most])
-    return near[kept], np.maximum(weights[kept], priority[order[most]])
-
-
-# --- steps ----------------------------------------------------------------------------------------------------------
-
-
-def _new_signatures(work: _Work, far: _Rows, most: int) -> tuple[Router, Signatures]:
+def _new_signatures(work: Work, far: NewRows, most: int) -> tuple[Router, Signatures]:
     """Return the signatures of far rows, and their router; as many as rows of their weight deserve."""
     weight = work.record.signatures.weights.mean()
     wanted = int(np.clip(round(FINER * far.weight / max(weight, 1e-300)), 1, most))
@@ -592,7 +174,7 @@ def _new_signatures(work: _Work, far: _Rows, most: int) -> tuple[Router, Signatu
     return compressor.router_, compressor.signatures_
 
 
-def _with_far(now: _State, far: _Rows, work: _Work) -> _State:
+def _with_far(now: State, far: NewRows, work: Work) -> State:
     """Return the signatures with new ones for far rows; their edges follow when all signatures are known.
 
     A new signature no farther from an old one than the radius of its cluster counts as a part of that cluster before.
@@ -608,7 +190,7 @@ def _with_far(now: _State, far: _Rows, work: _Work) -> _State:
     return _with_signatures(now, router, new, names)
 
 
-def _with_signatures(now: _State, router: Router, new: Signatures, names: NDArray[np.int32] | None = None) -> _State:
+def _with_signatures(now: State, router: Router, new: Signatures, names: NDArray[np.int32] | None = None) -> State:
     n, count = len(now), len(new)
     points, zeros = new.points.astype(np.float64), np.zeros(count)
     values: dict[str, NDArray[Any]] = {
@@ -627,7 +209,7 @@ def _with_signatures(now: _State, router: Router, new: Signatures, names: NDArra
     return replace(now, **{name: np.concatenate([getattr(now, name), part]) for name, part in values.items()})
 
 
-def _without_ghosts(now: _State, forget: float) -> _State:
+def _without_ghosts(now: State, forget: float) -> State:
     """Forget signatures that hardly weigh anything any more, and clusters that got no rows and lost their share."""
     if not forget:
         return now
@@ -643,13 +225,13 @@ def _without_ghosts(now: _State, forget: float) -> _State:
     return now.moved_to(home)
 
 
-def _without_some_rows(now: _State, forget: float, seed: int) -> _State:
+def _without_some_rows(now: State, forget: float, seed: int) -> State:
     """Forget a share of the rows that are signatures, drawn by hash, instead of a share of the weight of each."""
     kept = hash_at(seed, np.arange(len(now))).astype(np.float64) / 2.0**64 >= forget
     return replace(now, weights=now.arrived + kept * now.was)
 
 
-def _merged_closest(now: _State, most: int, seed: int) -> _State:
+def _merged_closest(now: State, most: int, seed: int) -> State:
     """Merge pairs of near and light signatures, until there are no more than `most`."""
     while len(now) > most:
         ids, squared = nearest_neighbours(now.points, 4, seed=seed, n_threads=1)
@@ -668,7 +250,7 @@ def _merged_closest(now: _State, most: int, seed: int) -> _State:
     return now
 
 
-def _rebuilt(now: _State, work: _Work) -> tuple[_State, Router]:
+def _rebuilt(now: State, work: Work) -> tuple[State, Router]:
     """Return the signatures in the order of a router's leaves, and that router; the old one if nothing moved."""
     record = work.record
     router = record.router
@@ -684,15 +266,13 @@ def _rebuilt(now: _State, work: _Work) -> tuple[_State, Router]:
     return now, replace(made, reach=now.reach)
 
 
-def _router_of(centres: NDArray[Any], work: _Work) -> tuple[Router, NDArray[np.intp]]:
+def _router_of(centres: NDArray[Any], work: Work) -> tuple[Router, NDArray[np.intp]]:
     """Return a router of distinct centres, and the leaf of each."""
     router, first = signature_router(centres, work.seeds[0], work.record.router.scaling, work.n_threads)
-    leaf_of = np.empty(len(first), np.intp)
-    leaf_of[first] = np.arange(len(first))
-    return router, leaf_of
+    return router, np.argsort(first)
 
 
-def _graph_of(work: _Work, now: _State, router: Any, far: _Rows) -> tuple[Any, Any]:
+def _graph_of(work: Work, now: State, router: Any, far: NewRows) -> tuple[Any, Any]:
     """Return the signatures as nodes, and their similarity."""
     signatures = now.signatures(router.centres.dtype)
     nodes = nodes_at(signatures.points, signatures.weights)
@@ -707,12 +287,12 @@ def _graph_of(work: _Work, now: _State, router: Any, far: _Rows) -> tuple[Any, A
         if len(far):
             found = replace(whole, scaling=None).nearest_few(np.ascontiguousarray(far.X, whole.dtype), few)[0]
             tuples, weights = np.concatenate([tuples, found]), np.concatenate([weights, far.scaled_weights])
-        tuples, weights = _thinned(*_equal_added(tuples, weights), 2 * EDGE_ROWS_PER_SIGNATURE * len(now))
+        tuples, weights = thinned(*equal_added(tuples, weights), 2 * EDGE_ROWS_PER_SIGNATURE * len(now))
         nodes = replace(nodes, near=NearRows(tuples, weights))
     return nodes, work.plan.built(nodes, work.seeds[1])
 
 
-def _conquest(work: _Work, similarity: Any, nodes: Any) -> Conquest:
+def _conquest(work: Work, similarity: Any, nodes: Any) -> Conquest:
     return work.plan.conqueror_of(similarity).conquer(
         similarity, nodes, work.record.requested, work.seeds[2], work.plan.options.n_jobs
     )
@@ -724,7 +304,7 @@ def _outliers_with(record: ClusterRecord, noise: NDArray[np.float64]) -> Outlier
     return outliers if outliers is None or outliers.noise_weights is None else replace(outliers, noise_weights=noise)
 
 
-def _conquered(work: _Work, now: _State, router: Router, far: _Rows) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered(work: Work, now: State, router: Router, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Return the record with the signatures conquered again, and the new cluster of each signature before."""
     nodes, similarity = _graph_of(work, now, router, far)
     conquest = _conquest(work, similarity, nodes)
@@ -739,7 +319,7 @@ def _conquered(work: _Work, now: _State, router: Router, far: _Rows) -> tuple[Cl
     return after, np.where(home >= 0, conquest.labels[home], np.int32(-1))
 
 
-def _conquered_rows(work: _Work, now: _State, far: _Rows) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered_rows(work: Work, now: State, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Do the same where signatures are rows: as a fit of all distinct rows would, compressing them if they are many."""
     record, recipe = work.record, work.plan.similarity
     dtype, n_rows = record.router.centres.dtype, int(np.count_nonzero(now.weights))
@@ -765,7 +345,7 @@ def _conquered_rows(work: _Work, now: _State, far: _Rows) -> tuple[ClusterRecord
     return after, np.where(now.home >= 0, of_rows[now.home], np.int32(-1))
 
 
-def _conquered_in_stages(work: _Work, now: _State, far: _Rows) -> tuple[ClusterRecord, NDArray[np.int32]]:
+def _conquered_in_stages(work: Work, now: State, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Return the record with clusters of far rows added; signatures before keep their clusters, and rows theirs."""
     record, n = work.record, len(now)
     router: Any = record.router
@@ -801,7 +381,7 @@ def _conquered_in_stages(work: _Work, now: _State, far: _Rows) -> tuple[ClusterR
     return after, labels[now.home[:n]]
 
 
-def _fixed_names(now: _State, found: NDArray[np.int32], unused: int) -> tuple[NDArray[np.int32], int]:
+def _fixed_names(now: State, found: NDArray[np.int32], unused: int) -> tuple[NDArray[np.int32], int]:
     """Return the number of each signature's cluster: its own or, of a new one, that of the others it was found with.
 
     A community that is mostly new is a new cluster.
@@ -829,7 +409,7 @@ def no_changes(record: ClusterRecord) -> Changes:
     return changes_between([(n, n, w, w) for n, w in zip(names.tolist(), weights.tolist(), strict=True)])
 
 
-def _ways_of_new(now: _State, after: ClusterRecord) -> list[Way]:
+def _ways_of_new(now: State, after: ClusterRecord) -> list[Way]:
     """Return the rows of new signatures that count as parts of clusters before, by old and new cluster."""
     new = np.flatnonzero((now.was == 0) & (now.names != NO_CLUSTER))
     names = after.cluster_names[after.conquest.labels[new]]
@@ -841,7 +421,7 @@ def _ways_of_new(now: _State, after: ClusterRecord) -> list[Way]:
 
 def _changes(
     record: ClusterRecord,
-    now: _State,
+    now: State,
     labels: NDArray[np.int32],
     after: ClusterRecord,
     near: list[Way],
@@ -872,6 +452,6 @@ def _means(record: ClusterRecord) -> dict[int, tuple[NDArray[np.float64], float]
     """Return the mean and the radius of each cluster, by its number."""
     signatures, labels = record.signatures, record.conquest.labels.astype(np.intp)
     points = signatures.points.astype(np.float64)
-    means, _, spread = _joined(points, signatures.weights, signatures.spread, labels, record.conquest.n_clusters)
+    means, _, spread = joined(points, signatures.weights, signatures.spread, labels, record.conquest.n_clusters)
     radii = np.sqrt(spread).tolist()
     return {int(n): (mean, radius) for n, mean, radius in zip(record.cluster_names, means, radii, strict=True)}

@@ -158,17 +158,17 @@ def compress_sampled(
     `per_row` tells how many signatures a row connects, if a graph of them is wanted.
     """
     scaled = replace(scaled, sample=scaled.sample.sent_to(engine))
-    router, reach = place_cuts(scaled, plan, seeds, n_threads)
+    router, reach, from_rows = place_cuts(scaled, plan, seeds, n_threads)
     sample = scaled.sample
     magic = grids(reach, sample.total_weight)
-    if plan.refine and router.neighbor_lists is not None and _too_few_for_means(sample, router):
+    if from_rows:
         # One more step of K-means, over all rows.
         sums, *_ = add_up(source, engine, router, magic, sample.n_rows)
         means, _ = sums.means_and_spread(router.centres)
         router = _with_centres(router, means.astype(router.dtype), sample, n_threads)
     edge_rows = EdgeRows.beyond(sample, router, per_row, seeds.sample)
     if edge_rows is not None:  # one search finds the nearest and the few nearest
-        router = replace(router, beam=max(router.beam, edge_rows.few))
+        router = router.with_beam(max(router.beam, edge_rows.few))
     sums, ids, near = add_up(source, engine, router, magic, sample.n_rows, edge_rows)
     signatures = signatures_of(router, sums, sample, plan, seeds.sample, n_threads)
     if len(router.trees) == 1:
@@ -190,10 +190,11 @@ def near(router: Router, n_threads: int) -> Router:
 
 def place_cuts(
     scaled: ScaledSample, plan: Plan, seeds: CompressSeeds, n_threads: int
-) -> tuple[Router, NDArray[np.float64]]:
+) -> tuple[Router, NDArray[np.float64], bool]:
     """Grow the trees on the sample and find the centre of every leaf.
 
-    Returns the router and, for `grids`, how far rows lie from their centres in each column.
+    Returns the router; for `grids`, how far rows lie from their centres in each column; and whether K-means started
+    from rows, because a mean of few rows says little of others.
     """
     sample = scaled.sample
     trees, leaf = grow_trees(sample, plan.division, seeds.trees, seeds.deal, n_threads)
@@ -201,7 +202,8 @@ def place_cuts(
     reach = _reach(sample.X, centres, leaf, n_threads)
     router = Router(trees, centres, deal_seed=seeds.deal, scaling=scaled.scaling)
     searches = plan.populate == "nearest" and len(trees) == 1
-    if not (searches and plan.refine and _too_few_for_means(sample, router)):  # else K-means starts from rows
+    from_rows = bool(searches and plan.refine and _too_few_for_means(sample, router))
+    if not from_rows:
         router = replace(router, centres=_means(router, sample, reach, n_threads))
     if searches:
         router = _with_centres(router, router.centres, sample, n_threads)
@@ -209,7 +211,7 @@ def place_cuts(
             router = with_moved_centres(router, _means(router, sample, reach, n_threads), n_threads)
         if plan.refine:
             router = _with_centres(router, router.centres, sample, n_threads)
-    return router, reach
+    return router, reach, from_rows
 
 
 def _with_centres(router: Router, centres: NDArray[Any], sample: Sample, n_threads: int) -> Router:

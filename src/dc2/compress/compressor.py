@@ -441,7 +441,7 @@ class Stream:
         weight = float(len(rows)) if weights is None else float(weights.sum())
         sample = Sample(rows, X, weights, len(rows), weight)
         scaled = ScaledSample.of(sample, self.plan, self.names)
-        router, reach = place_cuts(scaled, self.plan, self.seeds, self.n_threads)
+        router, reach, _ = place_cuts(scaled, self.plan, self.seeds, self.n_threads)
         magic = grids(reach, EXPECTED_WEIGHT)
         sums = Sums.zeros(*router.centres.shape)
         router.add_up(X, rows, weights, magic, sums)

@@ -181,7 +181,7 @@ def with_beam(router: Router, rows: NDArray[Any] | None = None, n_threads: int =
     beam = 1
     while beam < MOST_BEAM and _recall(trial, beam, nearest) < RECALL:
         beam *= 2
-    return replace(router, beam=beam)
+    return router.with_beam(beam)
 
 
 def with_beam_for(router: Router, few: int, recall: float, n_threads: int) -> tuple[Router, float]:
@@ -200,20 +200,20 @@ def with_beam_for(router: Router, few: int, recall: float, n_threads: int) -> tu
     n = len(router.centres)
     assert router.neighbor_lists is not None
     if router.neighbor_lists.shape[1] >= n:
-        return replace(router, beam=min(few, MOST_BEAM)), 1.0  # each list holds all points
+        return router.with_beam(min(few, MOST_BEAM)), 1.0  # each list holds all points
     trial = _of_signatures(router)
     nearest = _nearest(trial, n_threads, few)
     beam, found = min(few, MOST_BEAM), _share_found(trial, min(few, MOST_BEAM), nearest)
     while beam < MOST_BEAM and found < recall:
         beam = min(math.ceil(BEAM_STEP * beam), MOST_BEAM)
         found = _share_found(trial, beam, nearest)
-    return replace(router, beam=beam), found
+    return router.with_beam(beam), found
 
 
 def _share_found(trial: _Trial, beam: int, nearest: NDArray[np.float64]) -> float:
     """Return the share of the nearest signatures that searches with a beam find."""
-    router = replace(trial.router, beam=min(beam + 1, MOST_BEAM))  # one place of the beam is for the point itself
-    found = router.nearest_few(trial.rows, nearest.shape[1] + 1)[1][:, 1:].astype(np.float64)
+    wide = min(beam + 1, MOST_BEAM)  # one place of the beam is for the point itself
+    found = trial.router.nearest_few(trial.rows, nearest.shape[1] + 1, wide)[1][:, 1:].astype(np.float64)
     return float((found <= nearest[:, -1:] * SAME).mean())
 
 
@@ -283,9 +283,9 @@ def _nearest(trial: _Trial, n_threads: int, few: int = FEW) -> NDArray[np.float6
 def _recall(trial: _Trial, beam: int, nearest: NDArray[np.float64]) -> float:
     """Return the recall of a beam: the smallest of the shares of first, second and third neighbours found."""
     taken = int(trial.is_left_out)  # one place of the beam, by the signature itself
-    router = replace(trial.router, beam=beam + taken)
-    first = router.nearest_few(trial.rows, 1 + taken)[1][:, taken:]
-    others = router.nearest_few(trial.rows, FEW + taken)[1][:, 1 + taken :]
+    search = trial.router.nearest_few
+    first = search(trial.rows, 1 + taken, beam + taken)[1][:, taken:]
+    others = search(trial.rows, FEW + taken, beam + taken)[1][:, 1 + taken :]
     found = np.concatenate([first, others], axis=1).astype(np.float64)
     shares = (found <= nearest[:, : found.shape[1]] * SAME).mean(axis=0)
     return float(shares.min(initial=1.0))  # lists of one signature leave none to find

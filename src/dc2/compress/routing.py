@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -157,14 +158,16 @@ class Router:
         nearest = distances.argmin(axis=1)[:, None]
         return np.take_along_axis(candidates, nearest, axis=1)[:, 0].astype(np.int32)
 
-    def nearest_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def nearest_few(self, X: NDArray[Any], few: int, beam: int | None = None) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return the nearest few signatures that each row finds and their squared distances, nearest first.
 
-        At most as many as a neighbour list holds.
+        At most as many as a neighbour list holds. Another `beam` than the router's may be tried.
         """
-        return self.nearest_and_few(X, few)[1:]
+        return self.nearest_and_few(X, few, beam)[1:]
 
-    def nearest_and_few(self, X: NDArray[Any], few: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
+    def nearest_and_few(
+        self, X: NDArray[Any], few: int, beam: int | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]:
         """Return the results of `assign` and of `nearest_few` from one search; for one tree.
 
         The first of the few is the signature that `assign` returns. If `few` is larger than the beam, it is rarely
@@ -174,7 +177,7 @@ class Router:
         ids = _empty(X, len(X), np.int32)
         near_ids = _empty(X, (len(X), min(few, self.neighbor_lists.shape[1])), np.int32)
         squared = _empty(X, near_ids.shape, self.dtype)
-        if self._scan(0, self.prepared(X), NearestOut(ids, near_ids, squared)):
+        if self._scan(0, self.prepared(X), NearestOut(ids, near_ids, squared), beam=beam):
             raise_unusable(X, None, 0)
         if isinstance(X, np.ndarray):
             return ids, near_ids, squared
@@ -254,9 +257,8 @@ class Router:
         Gives the same bits as `add_up` and `Sums.means_and_spread`; the sums stay on the GPU.
         """
         (tree,) = self.trees
-        centres = Centres(self.centres, self.neighbor_lists, self.gaps, self.beam)
         means: NDArray[Any]
-        means, bad_rows, bad_sums = X.means(weights, tree.arrays, centres, magic)
+        means, bad_rows, bad_sums = X.means(weights, tree.arrays, self._centres_of(0), magic)
         if bad_rows:
             raise_unusable(X, None, 0)
         if bad_sums:
@@ -282,15 +284,34 @@ class Router:
         found: NearestOut,
         weights: NDArray[np.float64] | None = None,
         sums: SumsOut | None = None,
+        beam: int | None = None,
     ) -> int:
         """Route rows through one tree; return how many are not finite."""
-        tree = self.trees[number]
-        first = int(self._starts()[number])
-        points = self.centres if len(self.trees) == 1 else self.centres[first : first + tree.n_leaves]
-        centres = Centres(points, self.neighbor_lists, self.gaps, self.beam)
         if not isinstance(X, np.ndarray):
-            return int(X.scan(weights, tree.arrays, centres, sums, found))
-        return core.scan(X, weights, tree.arrays, centres, sums, found)
+            return int(X.scan(weights, self.trees[number].arrays, self._centres_of(number), sums, found))
+        return int(self._searchable[number].scan(X, weights, sums, found, self.beam if beam is None else beam))
+
+    def _centres_of(self, number: int) -> Centres:
+        """Return the centres of a tree's leaves."""
+        starts = self._starts()
+        points = self.centres[starts[number] : starts[number + 1]]
+        return Centres(points, self.neighbor_lists, self.gaps, self.beam)
+
+    @cached_property
+    def _searchable(self) -> list[Any]:
+        """What the core searches in, for each tree: made once, since checks and copies read all signatures."""
+        return [core.searchable(tree.arrays, self._centres_of(number)) for number, tree in enumerate(self.trees)]
+
+    def with_beam(self, beam: int) -> Router:
+        """Return the router with a beam of another width."""
+        router = replace(self, beam=beam)
+        if "_searchable" in self.__dict__:
+            router.__dict__["_searchable"] = self._searchable
+        return router
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle only the fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _empty(X: Any, shape: Any, dtype: Any) -> Any:

@@ -16,7 +16,7 @@ N_ROWS = 256
 REACHED = np.array([0.02, 0.03, 0.06, 0.1])
 """Shares of all rows. A group of anomalies is smaller than most of them, and a cluster is larger than most of them."""
 FINEST, FARTHEST = 2.0**16, 2.0**20
-"""Steps of the grid from the middle of the rows to their farthest value, and to the farthest value that counts."""
+"""Steps of the grid from the middle of the rows to their farthest value, and to the farthest one distinguished."""
 TOGETHER = 2**11  # rows whose distances are held at a time
 
 

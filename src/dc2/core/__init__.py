@@ -23,8 +23,17 @@ if TYPE_CHECKING:  # both implementations have these signatures
         offer_groups,
         offer_links,
         pair_squares,
+        rough_copy,
     )
-    from dc2.core.reference import coleaf_counts, grow_tree, hash_contents, hash_rows, sample_rows, scan
+    from dc2.core.reference import (
+        coleaf_counts,
+        grow_tree,
+        hash_contents,
+        hash_rows,
+        sample_rows,
+        scan,
+        searchable,
+    )
 
 __all__ = [
     "Graph",
@@ -45,8 +54,10 @@ __all__ = [
     "offer_links",
     "pair_squares",
     "reason",
+    "rough_copy",
     "sample_rows",
     "scan",
+    "searchable",
     "twin",
 ]
 
@@ -54,7 +65,7 @@ __all__ = [
 _TWINS = dict.fromkeys(__all__, "dc2.core.reference")
 _TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "count_shared_rows"), "dc2.core.graph_reference")
 _TWINS |= dict.fromkeys(
-    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links"),
+    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links", "rough_copy"),
     "dc2.core.neighbours_reference",
 )
 _TWINS["leiden"] = "dc2.core.graph_reference"

@@ -110,6 +110,15 @@ def offer_groups(
         _offer_points(points, int(order[at]), order[starts[group] : starts[group + 1]], ids, distances)
 
 
+class RoughCopy:
+    """Points rounded to eight bits, by which the native core sees that two are far from each other."""
+
+
+def rough_copy(points: Floats) -> RoughCopy:
+    """Return a rough copy of points; here it holds nothing."""
+    return RoughCopy()
+
+
 def offer_links(
     points: Floats,
     width: int,
@@ -120,10 +129,12 @@ def offer_links(
     distances: Floats,
     *,
     least: NDArray[np.float32] | None = None,
+    rough: RoughCopy | None = None,
 ) -> None:
     """Offer some points their links and the links of their links, as far as one of the two steps is fresh.
 
-    `least` (n, n): what the squared distances of points are at least; it only saves time. OUT: `ids`, `distances`.
+    `least` (n, n): what the squared distances of points are at least; it and `rough` only save time. OUT: `ids`,
+    `distances`.
     """
     _require(least is None or least.shape == (len(points), len(points)), "least: shape")
     _require(points.shape[1] == -(-width // 8) * 8, "points: rows of whole lanes")

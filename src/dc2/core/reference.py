@@ -117,14 +117,19 @@ def _is_float(array: NDArray[Any]) -> bool:
 def check_centres(centres: Centres, n_leaves: int) -> None:
     """Raise if neighbour lists and centres do not match."""
     points, neighbor_lists, gaps, beam = centres
+    check_beam(beam)
     if neighbor_lists is None:
         return
-    if not 1 <= beam <= 2**20:
-        raise InputError(f"beam={beam}: must be between 1 and 2^20.", parameter="beam", value=beam)
     if len(points) != n_leaves or len(neighbor_lists) != n_leaves or gaps is None or gaps.shape != neighbor_lists.shape:
         raise InputError("centres, neighbor_lists and gaps must have a row for each leaf.")
     if not ((neighbor_lists >= 0) & (neighbor_lists < len(points))).all():
         raise InputError(f"neighbor_lists must hold indices of centres, 0 to {len(points) - 1}.")
+
+
+def check_beam(beam: int) -> None:
+    """Raise if a search cannot hold so many candidates."""
+    if not 1 <= beam <= 2**20:
+        raise InputError(f"beam={beam}: must be between 1 and 2^20.", parameter="beam", value=beam)
 
 
 TreeArrays = tuple[Floats, Floats, NDArray[np.int32], NDArray[np.int32]]
@@ -489,7 +494,49 @@ def add_up(
             np.fmax.at(sums.reach, ids, own.astype(np.float64))
 
 
-@too_large_is_infinite
+class Searchable:
+    """A tree with its centres, checked once: what rows are routed by, and search in."""
+
+    def __init__(self, tree: FlatTree, centres: Centres) -> None:
+        self.tree, self.centres = FlatTree(*tree), Centres(*centres)
+        check_tree(self.tree)
+        check_centres(self.centres, len(self.tree.thresholds) + 1)
+
+    @too_large_is_infinite
+    def scan(
+        self,
+        X: Floats,
+        weights: NDArray[np.float64] | None,
+        sums: SumsOut | None,
+        found: NearestOut,
+        beam: int | None = None,
+    ) -> int:
+        """Route rows, search from the leaf of each for its nearest centre, and add up, in one pass.
+
+        Rows search if centres have neighbour lists, with the beam of the centres or another one. OUT: `sums` (see
+        `add_up`) and `found`. Returns how many rows are not finite.
+        """
+        centres, found = self.centres if beam is None else self.centres._replace(beam=beam), NearestOut(*found)
+        check_beam(centres.beam)
+        ids, bad = route(X, self.tree)
+        own: Floats | None = None
+        if centres.neighbor_lists is not None:
+            few = 1 if found.near_ids is None else found.near_ids.shape[1]
+            ids, own, near_ids, near_squared = nearest_few(X, ids, centres, few)
+            if found.near_ids is not None and found.near_squared is not None:
+                found.near_ids[:], found.near_squared[:] = near_ids, near_squared
+        if found.ids is not None:
+            found.ids[:] = ids
+        if sums is not None:
+            add_up(X, weights, ids, centres.points, SumsOut(*sums), own)
+        return bad
+
+
+def searchable(tree: FlatTree, centres: Centres) -> Searchable:
+    """Return a tree and its centres in the form that rows search in, made once for many calls."""
+    return Searchable(tree, centres)
+
+
 def scan(
     X: Floats,
     weights: NDArray[np.float64] | None,
@@ -498,26 +545,8 @@ def scan(
     sums: SumsOut | None,
     found: NearestOut,
 ) -> int:
-    """Route rows, search from the leaf of each for its nearest centre, and add up, in one pass.
-
-    Rows search if centres have neighbour lists. OUT: `sums` (see `add_up`) and `found`. Returns how many rows are not
-    finite.
-    """
-    tree, centres, found = FlatTree(*tree), Centres(*centres), NearestOut(*found)
-    check_tree(tree)
-    check_centres(centres, len(tree.thresholds) + 1)
-    ids, bad = route(X, tree)
-    own: Floats | None = None
-    if centres.neighbor_lists is not None:
-        few = 1 if found.near_ids is None else found.near_ids.shape[1]
-        ids, own, near_ids, near_squared = nearest_few(X, ids, centres, few)
-        if found.near_ids is not None and found.near_squared is not None:
-            found.near_ids[:], found.near_squared[:] = near_ids, near_squared
-    if found.ids is not None:
-        found.ids[:] = ids
-    if sums is not None:
-        add_up(X, weights, ids, centres.points, SumsOut(*sums), own)
-    return bad
+    """Return `searchable(tree, centres).scan(X, weights, sums, found)`, for a single call."""
+    return searchable(tree, centres).scan(X, weights, sums, found)
 
 
 # --- the forest's kernel -------------------------------------------------------------------------------------------

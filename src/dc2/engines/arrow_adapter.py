@@ -190,21 +190,7 @@ def _arrow(answers: NDArray[Any]) -> pa.Array:
 
 
 class ArrowSource:
-    """Rows that another system holds; they have no order, so keys identify them.
-
-    Parameters
-    ----------
-    frame : RemoteFrame
-        The rows.
-    columns, drop, extra
-        As for `dc2.io.as_source`.
-    sample_weight : str, optional
-        The column of weights.
-    id : str, optional
-        The column that identifies rows; by default their own values do.
-    mixed : bool, default=False
-        As for `dc2.io.frames.FrameLayout`.
-    """
+    """Rows that another system holds; they have no order, so keys identify them."""
 
     in_memory = False
 
@@ -346,19 +332,7 @@ class ArrowSource:
     def lazy(
         self, function: Callable[[Block], Any], like: NDArray[Any], source: Source, column: str | None = None
     ) -> Any:
-        """Return the system's own kind of frame, with what the function makes of every row as one more column.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a block and returns a result for each of its rows.
-        like : ndarray
-            An array of such results; only its dtype and width are used.
-        source : Source
-            This one, or one that prepares it.
-        column : str, optional
-            Name of the column; by default "label", "score" for real numbers, "values" for several.
-        """
+        """Return the system's own kind of frame, with what the function makes of every row as one more column."""
         name = column or ("values" if like.ndim > 1 else "label" if like.dtype.kind in "iu" else "score")
         if name in self.frame.schema.names:
             raise InputError(f"X has a column {name!r} already. Rename it, so that the new column can have this name.")
@@ -403,14 +377,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 class ArrowEngine:
-    """Map a function over the rows of another system, where they are.
-
-    Parameters
-    ----------
-    rows : ArrowSource
-    progress : callable, optional
-        Called as ``progress(stage, rows_done, rows_total)``.
-    """
+    """Map a function over the rows of another system, where they are."""
 
     shares_memory: ClassVar[bool] = False
 
@@ -426,15 +393,7 @@ class ArrowEngine:
         merge: Callable[[Sequence[R]], R] | None = None,
         result_bytes: int = 0,
     ) -> Iterator[R]:
-        """Yield ``function(block)`` for blocks of all rows, in no order; with `merge`, for groups of blocks.
-
-        Parameters
-        ----------
-        function, stage, merge, result_bytes
-            As for `dc2.engines.Engine`.
-        source : Source
-            The rows of this engine, as they are or prepared.
-        """
+        """Yield ``function(block)`` for blocks of all rows, in no order; with `merge`, for groups of blocks."""
         outcomes = self._rows.outcomes(function, source, stage, merge, result_bytes)
         counted = ((outcome.n_rows, outcome) for outcome in outcomes)
         for outcome in reported(counted, self.progress, stage, self._rows.n_rows):

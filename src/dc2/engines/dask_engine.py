@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import logging
+import os
+import platform
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -19,33 +24,111 @@ from dask.optimization import cull
 from dask.sizeof import sizeof
 from dask.system import CPU_COUNT
 
-from dc2.engines.dask_work import (
-    KINDS,
-    Batch,
-    Chunk,
-    Job,
-    Key,
-    deadly_chunk,
-    explain,
-    join_results,
-    no_scheduler,
-    no_workers,
-    run_batch,
-    suspects,
-    workers_died,
-)
+from dc2 import versions
 from dc2.engines.engine import Progress, reported
+from dc2.errors import InputError, InputTypeError, ParameterError, SourceError
 from dc2.io.source import Block
 
 if TYPE_CHECKING:
-    from dc2.engines.dask_source import DaskSource
+    from dc2.engines.dask_source import DaskSource, Reader
 
+R = TypeVar("R")
+Key = Hashable
 
-GATHERED_AT_ONCE = 16
-"""Results that are ready travel together, since each trip takes some milliseconds."""
+TASKS_PER_THREAD = 8
+FEWEST_TASKS = 64  # if there are so many chunks: a cluster may grow while it works
+SMALL_BYTES = 2**16  # values up to this size that several chunks need, such as an open file's name, are copied
+GATHERED_AT_ONCE = 16  # results that are ready travel together, since each trip takes some milliseconds
+JOINED_AT_ONCE = 16
+MOST_RESULTS = 64  # more than these are joined on the workers before any of them travels
+RESULTS_BYTES = 2**29  # results that are joined or travel together take up no more, unless two of them do
 LOOK_SECONDS = 10.0
-NO_WORKER_SECONDS = 600.0
-"""How long a cluster may be without any worker, which gives new ones time to come."""
+NO_WORKER_SECONDS = 600.0  # how long a cluster may be without any worker, which gives new ones time to come
+SECONDS_FOR_A_WORKER = 60  # how long a dead worker may take to restart before we give up
+SECONDS_BETWEEN_LOOKS = 5
+MOST_SUSPECTS = 32  # batches that are tried; the deadly one was there at every death, so it is among the first
+
+KINDS = (Exception, asyncio.CancelledError)  # what may come out of a cluster
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
+# --- what runs on the workers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """One chunk: its number and key, its first row, its rows if known, and what is computed for it alone.
+
+    The graph is None where Dask itself computes the chunk and hands it over.
+    """
+
+    number: int
+    key: Key
+    start: int
+    rows: int | None
+    graph: Mapping[Key, Any] | None
+
+
+class Batch:
+    """Consecutive chunks that one task works on, one after the other; or one chunk that Dask computes.
+
+    Not a dataclass: Dask would search it for things to compute, and its graphs are for the task itself.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = tuple(chunks)
+        self.left_to_dask = self.chunks[0].graph is None
+        self.rows = sum(chunk.rows or 0 for chunk in self.chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is done with every chunk: a function of its block or, without a reader, of the chunk as it is."""
+
+    function: Callable[[Any], Any]
+    merge: Callable[[Sequence[Any]], Any] | None
+    reader: Reader | None
+    version: str = field(default_factory=lambda: versions.__version__)
+
+    def joined(self, results: list[Any]) -> list[Any]:
+        """Return the results, as one where they can be merged."""
+        return results if self.merge is None or len(results) < 2 else [self.merge(results)]
+
+
+def run_batch(job: Job, batch: Batch, piece: Any = None) -> list[Any]:
+    """Work on the chunks of a batch, holding one at a time; empty ones are passed over."""
+    if job.version != versions.__version__:
+        raise SourceError(
+            f"the worker {platform.node()} (process {os.getpid()}) has dc2 {versions.__version__}, but the work "
+            f"comes from dc2 {job.version}. Install the same version everywhere and restart the workers."
+        )
+    results: list[Any] = []
+    for chunk in batch.chunks:
+        if chunk.graph is not None:
+            try:
+                piece = dask.get(chunk.graph, chunk.key)
+            except Exception as error:
+                raise _chunk_failed(chunk, error) from error
+        if job.reader is None:
+            results.append(job.function(piece))
+            continue
+        block = job.reader.block(piece, chunk.number, chunk.start, chunk.rows)
+        piece = None
+        if block.n_rows:
+            results = job.joined([*results, job.function(block)])
+        del block
+    return results
+
+
+def _join(job: Job, parts: Sequence[list[Any]]) -> list[Any]:
+    return job.joined([result for part in parts for result in part])
+
+
+def _chunk_failed(chunk: Chunk, error: BaseException) -> SourceError:
+    return SourceError(f"chunk {chunk.number} could not be computed: {type(error).__name__}: {error}")
+
+
+# --- chunks and passes ----------------------------------------------------------------------------------------------
 
 
 def active_client() -> Any | None:
@@ -68,114 +151,17 @@ def local_cluster(n_workers: int | None) -> Any:
     )
 
 
-def n_threads(stage: str) -> int:
-    """Return how many tasks of the stage can run at a time."""
-    client = active_client()
-    try:
-        threads: int = CPU_COUNT if client is None else sum(client.nthreads().values())
-        return max(1, threads)
-    except OSError as error:
-        raise no_scheduler(stage) from error
-
-
-def results_in_order(work: Pass) -> Iterator[Any]:
-    """Yield the wanted results in order, as they become known; an error or an early close stops all work."""
-    client = active_client()
-    return _computed(work) if client is None else _gathered(client, work)
-
-
-def _computed(work: Pass) -> Iterator[Any]:
-    def fails(call: Any) -> bool:
-        try:
-            call.compute()
-        except Exception:
-            return True
-        return False
-
-    try:
-        results = deque(dask.compute(*(call for call, _ in work.wanted)))
-    except Exception as error:
-        explain(error, work, lambda calls: next(filter(fails, calls), None))
-        raise
-    while results:
-        yield results.popleft()
-
-
-def _await(client: Any, future: Any, stage: str) -> None:
-    """Wait until a result is there or has failed; raise where no worker is left that could make it."""
-    from distributed import wait
-
-    seen = time.monotonic()
-    while True:
-        try:
-            wait(future, timeout=LOOK_SECONDS)
-            return
-        except TimeoutError:
-            if client.nthreads():
-                seen = time.monotonic()
-            elif time.monotonic() - seen > NO_WORKER_SECONDS:
-                raise no_workers(stage, NO_WORKER_SECONDS) from None
-
-
-def _gathered(client: Any, work: Pass) -> Iterator[Any]:
-    from distributed import KilledWorker, as_completed
-
-    def first_failed(calls: Sequence[Any]) -> Any | None:
-        # The scheduler remembers what failed as long as our futures live, so this answers at once.
-        asked = dict(zip(client.compute(list(calls)), calls, strict=True))
-        return next((asked[future] for future in as_completed(asked) if future.status == "error"), None)
-
-    futures = deque(client.compute([call for call, _ in work.wanted]))
-    try:
-        while futures:
-            _await(client, futures[0], work.stage)
-            finished = takewhile(lambda future: future.status == "finished", islice(futures, work.gathered_at_once))
-            ready = list(finished) or [futures[0]]
-            try:
-                results = client.gather(ready)
-            except KilledWorker as error:
-                tried = suspects(client, work)
-                client.cancel(list(futures))
-                raise workers_died(deadly_chunk(client, work, tried), work.stage) from error
-            for _ in ready:
-                futures.popleft()
-            yield from results
-    except KINDS as error:
-        if isinstance(error, OSError) and client.status != "running":
-            raise no_scheduler(work.stage) from error
-        explain(error, work, first_failed)
-        raise
-    finally:
-        if futures and client.status == "running":
-            client.cancel(list(futures))
-
-
-SMALL_BYTES = 2**16
-"""Values up to this size that several chunks need, such as an open file's name, are copied into their batches."""
-
-
 class Chunks:
-    """The chunks of a row of pieces.
-
-    Parameters
-    ----------
-    pieces : dask.array.Array of one dimension
-        One piece per chunk.
-
-    Attributes
-    ----------
-    delayed : list of dask.delayed.Delayed
-        The chunks, for Dask to compute.
-    """
+    """The chunks of a row of pieces; `delayed` has them for Dask to compute."""
 
     def __init__(self, pieces: da.Array) -> None:
         (optimized,) = dask.optimize(pieces)
         self.delayed: list[Any] = optimized.to_delayed(optimize_graph=False).tolist()
         self._held = _held_keys(pieces)
         # What Dask makes of data that the cluster holds does not name it any more; the graph before does.
-        graph = (pieces if self._held else optimized).__dask_graph__()
-        self._keys: list[Key] = list(flatten((pieces if self._held else optimized).__dask_keys__()))
-        self._graph, self._needs = cull(dict(graph), self._keys)
+        named = pieces if self._held else optimized
+        self._keys: list[Key] = list(flatten(named.__dask_keys__()))
+        self._graph, self._needs = cull(dict(named.__dask_graph__()), self._keys)
         shared = self._shared()
         self._own = [None if self._held else self._needed_alone(key, shared) for key in self._keys]
 
@@ -183,20 +169,14 @@ class Chunks:
         """Return the chunks in order, in about `n_tasks` batches, or one by one where Dask computes them."""
         starts = [0] * len(self._keys) if row_counts is None else [0, *accumulate(row_counts)]
         most = -(-len(self._keys) // n_tasks)
-        batches: list[Batch] = []
-        waiting: list[Chunk] = []
+        batches: list[list[Chunk]] = []
         for number, (key, own) in enumerate(zip(self._keys, self._own, strict=True)):
             graph = None if own is None else {node: self._graph[node] for node in own}
-            rows = None if row_counts is None else row_counts[number]
-            chunk = Chunk(number, key, starts[number], rows, graph)
-            if waiting and (graph is None or len(waiting) == most):
-                batches.append(Batch(waiting))
-                waiting = []
-            if graph is None:
-                batches.append(Batch([chunk]))
-            else:
-                waiting.append(chunk)
-        return [*batches, Batch(waiting)] if waiting else batches
+            chunk = Chunk(number, key, starts[number], None if row_counts is None else row_counts[number], graph)
+            if graph is None or not batches or batches[-1][0].graph is None or len(batches[-1]) == most:
+                batches.append([])
+            batches[-1].append(chunk)
+        return [Batch(chunks) for chunks in batches]
 
     def holders(self, chunk: Chunk, who_has: dict[Key, Sequence[str]]) -> tuple[str, ...]:
         """Return the workers that hold all that a chunk is made of."""
@@ -248,13 +228,6 @@ def _held_keys(pieces: da.Array) -> set[Key]:
     return {future.key for future in futures_of(pieces)}
 
 
-JOINED_AT_ONCE = 16
-MOST_RESULTS = 64
-"""More results than these are joined on the workers before any of them travels."""
-RESULTS_BYTES = 2**29
-"""Results that are joined or travel together take up no more memory, unless two of them do."""
-
-
 def fit_together(result_bytes: int, most: int) -> int:
     """Return how many results of this size, between 2 and `most`, may be in one place.
 
@@ -267,17 +240,7 @@ def fit_together(result_bytes: int, most: int) -> int:
 
 
 class Pass:
-    """One pass over the chunks: a job, done on every batch of them, on a client's workers or in this process.
-
-    Attributes
-    ----------
-    pairs : list of (Delayed, Batch)
-        Each batch with the call that works on it.
-    wanted : list of (Delayed, int)
-        The calls whose results are wanted, and how many rows each is of.
-    gathered_at_once : int
-        How many results may travel together.
-    """
+    """One pass over the chunks: `pairs` are calls and their batches, `wanted` the calls for results and their rows."""
 
     def __init__(
         self, job: Job, chunks: Chunks, batches: Sequence[Batch], stage: str, client: Any | None, result_bytes: int = 0
@@ -286,15 +249,14 @@ class Pass:
         self.gathered_at_once = fit_together(result_bytes, GATHERED_AT_ONCE)
         self._name = f"dc2-{stage}-{uuid.uuid4().hex}"
         # The job is made by a call and not scattered to the workers: those may die, and then it is made again.
-        self._job = dask.delayed(cloudpickle.loads)(
-            cloudpickle.dumps(job), dask_key_name=f"{self._name}-job", pure=False
-        )
+        loads = dask.delayed(cloudpickle.loads)
+        self._job = loads(cloudpickle.dumps(job), dask_key_name=f"{self._name}-job", pure=False)
         left = [batch for batch in batches if batch.left_to_dask]
         who_has = client.who_has() if client is not None and left else {}
         self.pairs = [(self._call((self._name, number), batch, who_has), batch) for number, batch in enumerate(batches)]
         self.wanted = [(call, batch.rows) for call, batch in self.pairs]
         if job.merge is not None:
-            self._join(fit_together(result_bytes, JOINED_AT_ONCE), fit_together(result_bytes, MOST_RESULTS))
+            self._merge(fit_together(result_bytes, JOINED_AT_ONCE), fit_together(result_bytes, MOST_RESULTS))
 
     def alone(self, chunk: Chunk) -> Any:
         """Return the call that works on a single chunk."""
@@ -311,36 +273,192 @@ class Pass:
         with dask.annotate(**tied):
             return work(self._job, batch, self.chunks.delayed[chunk.number], dask_key_name=key)
 
-    def _join(self, at_once: int, most: int) -> None:
-        join = dask.delayed(join_results, pure=False)
+    def _merge(self, at_once: int, most: int) -> None:
+        """Join results, some at a time and again and again, until few are left."""
+        join = dask.delayed(_join, pure=False)
         number = 0
         while len(self.wanted) > most:
-            joined = []
-            for first in range(0, len(self.wanted), at_once):
-                group = self.wanted[first : first + at_once]
+            groups = [self.wanted[first : first + at_once] for first in range(0, len(self.wanted), at_once)]
+            self.wanted = []
+            for group in groups:
                 call = join(self._job, [part for part, _ in group], dask_key_name=(f"{self._name}-merge", number))
-                joined.append((call, sum(rows for _, rows in group)))
+                self.wanted.append((call, sum(rows for _, rows in group)))
                 number += 1
-            self.wanted = joined
 
 
-R = TypeVar("R")
+# --- results, and what went wrong -----------------------------------------------------------------------------------
 
-TASKS_PER_THREAD = 8
-FEWEST_TASKS = 64
-"""At least so many tasks, if there are so many chunks: a cluster may grow while it works."""
+
+def run_job(
+    job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str, result_bytes: int = 0
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield numbers of rows and their results, in chunk order; an error or an early close stops all work."""
+    client = active_client()
+    try:
+        threads = CPU_COUNT if client is None else max(1, sum(client.nthreads().values()))
+    except OSError as error:
+        raise _no_scheduler(stage) from error
+    batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * threads))
+    work = Pass(job, chunks, batches, stage, client, result_bytes)
+    results = _computed(work) if client is None else _gathered(client, work)
+    for (_, rows), result in zip(work.wanted, results, strict=True):
+        yield rows, result
+
+
+def _computed(work: Pass) -> Iterator[Any]:
+    def fails(call: Any) -> bool:
+        try:
+            call.compute()
+        except Exception:
+            return True
+        return False
+
+    try:
+        results = deque(dask.compute(*(call for call, _ in work.wanted)))
+    except Exception as error:
+        _explain(error, work, lambda calls: next(filter(fails, calls), None))
+        raise
+    while results:
+        yield results.popleft()
+
+
+def _gathered(client: Any, work: Pass) -> Iterator[Any]:
+    from distributed import KilledWorker, as_completed
+
+    def first_failed(calls: Sequence[Any]) -> Any | None:
+        # The scheduler remembers what failed as long as our futures live, so this answers at once.
+        asked = dict(zip(client.compute(list(calls)), calls, strict=True))
+        return next((asked[future] for future in as_completed(asked) if future.status == "error"), None)
+
+    futures = deque(client.compute([call for call, _ in work.wanted]))
+    try:
+        while futures:
+            _await(client, futures[0], work.stage)
+            finished = takewhile(lambda future: future.status == "finished", islice(futures, work.gathered_at_once))
+            ready = list(finished) or [futures[0]]
+            try:
+                results = client.gather(ready)
+            except KilledWorker as error:
+                tried = _suspects(client, work)
+                client.cancel(list(futures))
+                raise _workers_died(_deadly_chunk(client, work, tried), work.stage) from error
+            for _ in ready:
+                futures.popleft()
+            yield from results
+    except KINDS as error:
+        if isinstance(error, OSError) and client.status != "running":
+            raise _no_scheduler(work.stage) from error
+        _explain(error, work, first_failed)
+        raise
+    finally:
+        if futures and client.status == "running":
+            client.cancel(list(futures))
+
+
+def _await(client: Any, future: Any, stage: str) -> None:
+    """Wait until a result is there or has failed; raise where no worker is left that could make it."""
+    from distributed import wait
+
+    seen = time.monotonic()
+    while True:
+        try:
+            wait(future, timeout=LOOK_SECONDS)
+            return
+        except TimeoutError:
+            if client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > NO_WORKER_SECONDS:
+                raise SourceError(
+                    f"the cluster has had no worker for {NO_WORKER_SECONDS:g} seconds, and the chunks ({stage}) are "
+                    "not done. Start workers and fit again."
+                ) from None
+
+
+def _explain(error: BaseException, work: Pass, first_failed: Callable[[Sequence[Any]], Any | None]) -> None:
+    """Raise the error that says what happened to which chunk, unless what the scheduler raised does so itself."""
+    if isinstance(error, InputError | InputTypeError | ParameterError):
+        return
+    if isinstance(error, CANCELLED):
+        raise SourceError(
+            f"the work on the chunks ({work.stage}) was cancelled, or the Dask client was closed before it was done. "
+            "Connect a client and start again."
+        ) from error
+    # Chunks that Dask computes fail outside our tasks, and the error does not say which it was.
+    suspects = {call.key: batch.chunks[0] for call, batch in work.pairs if batch.left_to_dask}
+    failed = first_failed([call for call, _ in work.pairs if call.key in suspects]) if suspects else None
+    if failed is not None:
+        raise _chunk_failed(suspects[failed.key], error) from error
+
+
+def _no_scheduler(stage: str) -> SourceError:
+    return SourceError(
+        f"the scheduler of the Dask cluster cannot be reached any more, and the chunks ({stage}) are not done. "
+        "Connect a client to a cluster and fit again."
+    )
+
+
+def _workers_died(deadly: int | None, stage: str) -> SourceError:
+    """Return the error that says why workers died again and again; `deadly` is the chunk that kills even alone."""
+    if deadly is None:
+        return SourceError(
+            f"workers died again and again ({stage}), and no chunk was found to kill a worker that works on it alone. "
+            "So they may be too large to be worked on side by side: use smaller chunks, fewer threads per worker, or "
+            "more memory."
+        )
+    return SourceError(
+        f"every worker that took up chunk {deadly} ({stage}) died, also when nothing ran beside it. Most often a chunk "
+        "is too large for the memory of a worker: use smaller chunks, fewer threads per worker, or more memory."
+    )
+
+
+def _suspects(client: Any, work: Pass) -> list[Chunk]:
+    """Return the chunks that workers which died had been given, those with most deaths first.
+
+    The scheduler counts the deaths as long as it knows the tasks: they must not be cancelled yet.
+    """
+
+    def counted(dask_scheduler: Any) -> dict[Key, int]:
+        return {key: task.suspicious for key, task in dask_scheduler.tasks.items() if task.suspicious}
+
+    deaths: dict[Key, int] = client.run_on_scheduler(counted)
+    involved = []
+    for call, batch in work.pairs:
+        tasks = {call.key} | (work.chunks.needed(batch.chunks[0].key) if batch.left_to_dask else set())
+        involved.append((max(deaths.get(task, 0) for task in tasks), batch))
+    involved.sort(key=lambda pair: -pair[0])
+    return [chunk for count, batch in involved[:MOST_SUSPECTS] if count for chunk in batch.chunks]
+
+
+def _deadly_chunk(client: Any, work: Pass, tried: Sequence[Chunk]) -> int | None:
+    """Return the number of the first suspect that kills the workers though nothing of ours runs beside it, or None.
+
+    The futures of the pass must be cancelled before. An innocent chunk takes as long as in the pass; the deadly one as
+    many deaths as the cluster allows.
+    """
+    try:
+        client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
+    except TimeoutError:
+        return None
+    return next((chunk.number for chunk in tried if _kills(client, work, chunk)), None)
+
+
+def _kills(client: Any, work: Pass, chunk: Chunk) -> bool:
+    from distributed import KilledWorker, wait
+
+    future = client.compute(work.alone(chunk))
+    while True:
+        try:
+            wait(future, timeout=SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            if not client.nthreads():  # nothing else ran that could have killed the last one
+                return True
+        else:
+            return future.status == "error" and isinstance(future.exception(), KilledWorker)
 
 
 class DaskEngine:
     """Map a function over the chunks of a Dask collection, on the active client or Dask's own threads.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called as ``progress(stage, rows_done, rows_total)``.
-
-    Notes
-    -----
     A pass computes every chunk once. The function travels to each worker once; chunks do not travel. Results of
     functions that come with a `merge` are merged where they arise, so that what reaches the caller does not grow
     with the number of chunks.
@@ -362,30 +480,9 @@ class DaskEngine:
     ) -> Iterator[R]:
         """Yield ``function(block)`` for every chunk, in order; with `merge`, for groups of chunks.
 
-        Parameters
-        ----------
-        function : callable
-            Takes a block; is sent to the workers, so that it cannot change anything here.
-        source : DaskSource
-            The rows.
-        stage : str
-            Name of the stage, for the progress callback and Dask's dashboard.
-        merge : callable, optional
-            Makes one result of a sequence of results of consecutive blocks.
-        result_bytes : int, default=0
-            Size of one result; large ones are joined few at a time.
+        The function is sent to the workers, so it cannot change anything here.
         """
         job = Job(function, merge, source.reader)
         results = run_job(job, source.chunks, source.row_counts, stage, result_bytes)
         for part in reported(results, self.progress, stage, source.n_rows):
             yield from part
-
-
-def run_job(
-    job: Job, chunks: Chunks, row_counts: Sequence[int] | None, stage: str, result_bytes: int = 0
-) -> Iterator[tuple[int, list[Any]]]:
-    """Yield numbers of rows and their results, in chunk order."""
-    batches = chunks.batches(row_counts, max(FEWEST_TASKS, TASKS_PER_THREAD * n_threads(stage)))
-    work = Pass(job, chunks, batches, stage, active_client(), result_bytes)
-    for (_, rows), result in zip(work.wanted, results_in_order(work), strict=True):
-        yield rows, result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +16,9 @@ from dask.array.utils import meta_from_array
 from dask.utils import is_dataframe_like
 from numpy.typing import NDArray
 
-from dc2.engines.dask_engine import Chunks, DaskEngine, run_job
-from dc2.engines.dask_work import Job, Reader, count_rows
+from dc2.engines.dask_engine import Chunks, DaskEngine, Job, run_job
 from dc2.engines.engine import Progress
-from dc2.errors import InputError, InputTypeError
+from dc2.errors import InputError, InputTypeError, SourceError
 from dc2.io.arrays import ArrayLayout, check_numeric_array
 from dc2.io.csv_files import CsvOptions
 from dc2.io.files import file_source
@@ -96,22 +96,38 @@ def _pair(piece: Any, weights: Any) -> tuple[Any, Any]:
     return piece, weights
 
 
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Turns pieces into blocks; small, so that it travels to the workers. Weighed pieces are pairs with weights."""
+
+    layout: ArrayLayout | FrameLayout
+    weighed: bool = False
+
+    def block(self, piece: Any, number: int, start: int = 0, rows: int | None = None) -> Block:
+        """Return the rows of chunk `number`, of which there should be so many, the first being row `start`."""
+        where = f"chunk {number}"
+        piece, weights = piece if self.weighed else (piece, None)
+        layout: Any = self.layout
+        block: Block = layout.block(layout.checked(piece, where, start), start)
+        if rows is not None and block.n_rows != rows:
+            raise SourceError(
+                f"{where} has {block.n_rows} rows, but {rows} were expected from its declared size or from the pass "
+                "before. Every pass must give the same rows; for arrays, compute_chunk_sizes() sets wrong sizes right."
+            )
+        if weights is None:
+            return block
+        try:
+            return replace(block, weights=check_weights(weights, block.n_rows, start))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def _count_rows(piece: Any) -> int:
+    return len(piece[0]) if isinstance(piece, tuple) else len(piece)
+
+
 class DaskSource:
-    """Chunks of a Dask collection.
-
-    Parameters
-    ----------
-    pieces : dask.array.Array of one dimension
-        The chunks, as made by `dc2.engines.dask_source`.
-    reader : Reader
-        Turns a chunk into a block.
-    named : bool, default=True
-        Whether columns have names; False where they were only numbered.
-
-    Notes
-    -----
-    Where chunk sizes are unknown, `row_counts` and `n_rows` take a pass over the data when first asked.
-    """
+    """Chunks of a Dask collection."""
 
     in_memory = False
 
@@ -134,7 +150,7 @@ class DaskSource:
         """Number of rows of each chunk."""
         counts = rows_of_chunks(self._pieces)
         if counts is None:
-            counted = run_job(Job(count_rows, None, None), self.chunks, None, "count")
+            counted = run_job(Job(_count_rows, None, None), self.chunks, None, "count")
             counts = tuple(count for _, results in counted for count in results)
         if sum(counts) == 0:
             raise InputError(
@@ -164,15 +180,7 @@ class DaskSource:
             start = block.stop
 
     def lazy(self, function: Callable[[Block], NDArray[Any]], like: NDArray[Any]) -> da.Array:
-        """Return what the function makes of every row, as a Dask array in the chunks of the data.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a block and returns a result for each of its rows.
-        like : ndarray
-            An array of such results; only its dtype and width are used.
-        """
+        """Return what the function makes of every row, as a Dask array in the chunks of the data."""
         worker = dask.delayed(cloudpickle.loads)(cloudpickle.dumps(_LazyFunction(function, self.reader, like[:0])))
         results: da.Array = self._pieces.map_blocks(
             _result,
@@ -215,15 +223,6 @@ def dask_source(
     extra: Sequence[str] = (),
 ) -> DaskSource:
     """Return the source for a Dask array or data frame.
-
-    Parameters
-    ----------
-    data : dask.array.Array or dask.dataframe.DataFrame
-        The rows.
-    columns, drop, extra
-        As for `dc2.io.as_source`.
-    sample_weight : str, dask array, dask series or array-like, optional
-        Weights of the rows, or the name of the column that holds them.
 
     Examples
     --------
@@ -284,13 +283,7 @@ def dask_files(
     extra: Sequence[str] = (),
     csv: CsvOptions | None = None,
 ) -> DaskSource:
-    """Return files as a source whose chunks the workers read; they must see the files under the same names.
-
-    Parameters
-    ----------
-    paths, columns, drop, sample_weight, extra, csv
-        As for `dc2.io.as_source`. A text file is one chunk: split a large one, or use Parquet.
-    """
+    """Return files as a source whose chunks the workers read; they must see the files under the same names."""
     source = file_source(paths, columns, drop, sample_weight, extra, csv)
     layout: Any = source.layout
     parts = list(source.parts(CHUNK_BYTES))

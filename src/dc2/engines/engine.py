@@ -25,13 +25,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class Engine(Protocol):
-    """Runs a function over all blocks of a source.
-
-    Attributes
-    ----------
-    shares_memory : bool
-        Whether functions run in this process, so that they can write into what it holds.
-    """
+    """Runs a function over all blocks of a source."""
 
     shares_memory: ClassVar[bool]
 
@@ -133,7 +127,7 @@ def reported(
 
 
 class StageBars:
-    """A bar of tqdm for each stage: in Jupyter a widget, on a terminal a line."""
+    """A bar of tqdm for each stage: in Jupyter a widget, on a terminal a line. A stage ends when the next begins."""
 
     def __init__(self) -> None:
         with warnings.catch_warnings():  # without widgets tqdm draws a plain bar, with a long warning
@@ -173,11 +167,6 @@ def _terminal_size() -> dict[str, int]:
 
 class StageLines:
     """A line for each stage that is done, and now and then one for a stage that takes long.
-
-    Parameters
-    ----------
-    stream : text stream
-        Where to write, such as standard error of a job whose output is kept.
 
     Examples
     --------

@@ -35,17 +35,6 @@ Verbose = int | Progress
 class RunOptions:
     """The options of a run, which travel as one.
 
-    Attributes
-    ----------
-    n_jobs : int or None
-        Number of threads; None and -1 take every core.
-    block_bytes : int
-        Budget for one block of rows, in bytes.
-    verbose : int or callable
-        0 is silent, 1 shows the stages, a callable receives the progress.
-    device : "cuda" or None
-        Where rows in host memory are processed: "cuda" sends them through a GPU.
-
     Examples
     --------
     >>> RunOptions(n_jobs=2).block_bytes
@@ -92,28 +81,10 @@ def engine_for(source: Source, options: RunOptions) -> Engine:
 def mapped_rows(
     source: Source, answer: Callable[[Block], Any], like: Callable[[], Any], options: RunOptions, width: int = 0
 ) -> Any:
-    """Return the answer for every row of a source.
+    """Return the answer for every row of a source: an array if rows are in memory, else blocks, or a lazy collection.
 
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    answer : callable
-        Takes a block and returns an array or a sparse matrix with as many rows.
-    like : callable
-        Returns an array of such answers, of any number of rows. Used only where answers are lazy: their dtype and width
-        must be known before they are computed.
-    options : RunOptions
-        Threads, memory and progress.
-    width : int, default=0
-        How many float64 numbers a row takes up while it is answered, where that is more than the row itself. A kernel
-        between a block and a thousand signatures is larger than the block: it is what must fit into a block's budget.
-
-    Returns
-    -------
-    ndarray, sparse matrix, iterator over them, dask.array.Array, or DataFrame of Spark or Dataset of Ray
-        An array if the rows are in memory, else blocks as they are read. Rows that are computed elsewhere are
-        answered there, when asked: then a lazy array with the chunks of the data, or a frame with one more column.
+    `like` returns answers of no row, for lazy ones. `width` is how many numbers a row takes up while it is answered, if
+    more than the row itself, such as its kernel with a thousand signatures: a block's budget must hold it.
     """
     if width:
         rows = max(1, options.block_bytes // (8 * max(width, source.n_features)))

@@ -104,13 +104,5 @@ def ray_files(paths: Sequence[str], address: str | None) -> Any:
 
 
 def ray_source(data: Any, **options: Any) -> ArrowSource:
-    """Return the source for a Dataset of Ray.
-
-    Parameters
-    ----------
-    data : ray.data.Dataset
-        The rows.
-    **options
-        As for `dc2.engines.arrow_adapter.ArrowSource`.
-    """
+    """Return the source for a Dataset of Ray."""
     return ArrowSource(RayFrame(data), **options)

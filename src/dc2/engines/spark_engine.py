@@ -111,13 +111,5 @@ def spark_files(paths: Sequence[str], master: str | None) -> Any:
 
 
 def spark_source(data: Any, **options: Any) -> ArrowSource:
-    """Return the source for a DataFrame of Spark.
-
-    Parameters
-    ----------
-    data : pyspark.sql.DataFrame
-        The rows, classic or of Spark Connect.
-    **options
-        As for `dc2.engines.arrow_adapter.ArrowSource`.
-    """
+    """Return the source for a DataFrame of Spark."""
     return ArrowSource(SparkFrame(data), **options)

@@ -24,19 +24,6 @@ class ThreadEngine:
     Reading and computing overlap; at most ``n_jobs + 2`` blocks are alive at a time; results come in block
     order. On an error, an interrupt or an early close, what was not begun is cancelled and the source closed.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Number of threads. None and -1 take every core this process may use, -2 all but one, and so on. With 1
-        nothing is threaded.
-    block_bytes : int, default=16 MiB
-        Budget for one block of rows, in bytes. Rows in memory are cut finer, so that every core gets
-        work; the cuts never depend on `n_jobs`.
-    progress : callable, optional
-        Called in the calling thread as ``progress(stage, rows_done, rows_total)``: at the start, after each
-        block, and at the end with ``rows_total == rows_done``. If it has a ``close`` method, that is called at
-        the end of every map, however it ends.
-
     Examples
     --------
     >>> import numpy as np
@@ -65,21 +52,7 @@ class ThreadEngine:
         merge: Callable[[Sequence[R]], R] | None = None,
         result_bytes: int = 0,
     ) -> Iterator[R]:
-        """Yield ``function(block)`` for every block of the source, in block order.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a block; runs in several threads at once.
-        source : Source
-            The rows.
-        stage : str
-            Name of the stage, for the progress callback.
-        merge : callable, optional
-            Not needed here: results arise where they are used.
-        result_bytes : int, default=0
-            Size of one result; blocks are at least half as large, but rows in memory make at least sixteen.
-        """
+        """Yield ``function(block)`` for every block of the source, in block order."""
         blocks = source.blocks(_block_budget(source, self.block_bytes, result_bytes))
         results = _in_turn(function, blocks) if self.n_jobs == 1 else _threaded(function, blocks, self.n_jobs)
         try:

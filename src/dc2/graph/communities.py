@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,16 +11,24 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from dc2.graph.borders import clouds_apart
 from dc2.graph.conquest import RESAMPLINGS, Conquest
 from dc2.graph.constraints import Known, with_known, with_links
 from dc2.graph.density import crossing_share
-from dc2.graph.fixed_k import exactly, merged
-from dc2.graph.layers import CommunityResult, FarGroups, by_weight, distinct, layer_heights, nest, parents
+from dc2.graph.fixed_k import clouds_apart, exactly, merged
+from dc2.graph.layers import (
+    CommunityResult,
+    FarGroups,
+    by_weight,
+    distinct,
+    layer_heights,
+    nest,
+    parents,
+)
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters, Verdict
 from dc2.graph.neighbor_graph import GraphSimilarity, SharedRowsGraph
 from dc2.graph.nodes import Nodes
 from dc2.graph.resolutions import (
+    FEWEST,
     GraphNodes,
     ResolutionSweep,
     Search,
@@ -89,9 +98,18 @@ def find_communities(
     else:
         sweep, path = sweep_resolutions(nodes), None
     evidence = Evidence(nodes, sweep, path)
+    if low <= n_nodes <= high and _are_few_values(nodes):
+        chosen = NumberEvidence(n_nodes, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0 - evidence.least)
+        verdict = Verdict(requested, chosen, None, evidence.least, np.nan)
+        labels = by_weight(np.arange(n_nodes, dtype=np.int32), nodes.node_weights)
+        return _result(nodes, sweep, evidence, labels, verdict, [])
     allowed = candidates(sweep, evidence, RequestedClusters(low, high))
     found = allowed if (low, high) == (1, n_nodes) else candidates(sweep, evidence, RequestedClusters())
-    if allowed and (low > 1 or allowed[0].score > 0):
+    apart = _across_gaps(nodes, sweep, evidence, evidence.gaps.n_groups)
+    if apart and low <= apart[1].n_clusters <= high and apart[1].score > max((c.score for c in allowed), default=0.0):
+        labels, chosen = apart
+        resolution = np.nan
+    elif allowed and (low > 1 or allowed[0].score > 0):
         best = allowed[0]
         labels = by_weight(clouds_apart(nodes, sweep.partitions[best.index]), nodes.node_weights)
         chosen, resolution = best.numbers, float(sweep.resolutions[best.index])
@@ -100,6 +118,32 @@ def find_communities(
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
     verdict = Verdict(requested, chosen, next(others, None), evidence.least, resolution)
     return _result(nodes, sweep, evidence, labels, verdict, found)
+
+
+def _across_gaps(
+    nodes: GraphNodes, sweep: ResolutionSweep, evidence: Evidence, k: int
+) -> tuple[NDArray[np.int32], NumberEvidence] | None:
+    """Return the k groups with the deepest gaps between them, and the evidence for them; None if it is too little.
+
+    Gaps count as density gaps do, and the score is that of `candidates`; the groups are the same in every resample and
+    at every resolution.
+    """
+    depth = float(evidence.gaps.depths[: k - 1].mean()) if 1 < k <= evidence.gaps.n_groups else 0.0
+    if depth <= evidence.least:
+        return None
+    labels = by_weight(evidence.gaps.groups(k), nodes.node_weights)
+    found = _evidence_for_given(nodes, sweep, evidence, labels, np.nan, 0.0)
+    score = math.sqrt(depth - evidence.least) * information(labels, nodes.graph.volumes)
+    return labels, replace(found, depth=depth, evidence=max(depth, found.evidence), score=score)
+
+
+def _are_few_values(nodes: GraphNodes) -> bool:
+    """Return whether there are fewer distinct rows than nodes of a cluster, each repeated as often: each is a cluster.
+
+    A single row, or one that is hardly repeated, shows nothing.
+    """
+    weights = nodes.node_weights
+    return nodes.graph.rows_are_nodes and 1 < len(weights) < FEWEST and bool((weights >= FEWEST).all())
 
 
 def with_clusters(nodes: GraphNodes, result: CommunityResult, labels: NDArray[np.int32]) -> CommunityResult:
@@ -140,8 +184,14 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
     if other is not None and better_cut(nodes.graph, other, labels):
         labels, resolution = other, np.nan
     chosen = _evidence_for_given(nodes, sweep, evidence, labels, resolution, same[0].width if same else 0.0)
+    apart = _across_gaps(nodes, sweep, evidence, k)
+    beyond = max(chosen.evidence - evidence.least, 0.0)
+    if apart is not None and apart[1].score > math.sqrt(beyond) * information(labels, nodes.graph.volumes):
+        labels, chosen = apart
+        resolution = np.nan
+    else:
+        labels = by_weight(clouds_apart(nodes, labels), nodes.node_weights)
     verdict = Verdict(requested, chosen, None, evidence.least, resolution)
-    labels = by_weight(clouds_apart(nodes, labels), nodes.node_weights)
     if before is not None and before.sweep.complete:
         sweep, evidence = before.sweep, Evidence(nodes, before.sweep, before.resolution_path)
     return _result(nodes, sweep, evidence, labels, verdict, evaluated(sweep, evidence))
@@ -209,7 +259,8 @@ def _result(
     """Put the result together: layers are the candidates with enough evidence, and groups of clusters far apart."""
     far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
     reliable = [sweep.partitions[candidate.index] for candidate in found if candidate.score > 0]
-    others = distinct([*reliable, *far.layers()], nodes.node_weights)
+    apart = [evidence.gaps.groups(evidence.gaps.n_groups)] if evidence.gaps.n_groups > 1 else []
+    others = distinct([*reliable, *apart, *far.layers()], nodes.node_weights)
     layers, chosen = nest(nodes.graph, nodes.node_weights, labels, others)
     heights = layer_heights([*(int(layer.max()) + 1 for layer in layers), 1], sweep, far)
     scores = np.full(len(sweep.resolutions), np.nan)
@@ -259,7 +310,7 @@ def bootstrap_communities(result: CommunityResult, nodes: GraphNodes, times: int
     times : int
         Number of resamples.
     """
-    if result.n_clusters == 1:
+    if result.n_clusters in (1, len(result.labels)):
         return [result.labels]
     # The first resamples already took part in choosing the number of clusters.
     first = resamples(nodes.graph.n_nodes) + 1

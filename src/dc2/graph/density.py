@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.parameters import one_blas_thread
@@ -22,6 +22,7 @@ FEWEST_NODES = 30
 SHARES = np.array([0.01, 0.1, 0.5])
 CURVE, NO_CURVE = 1.5, 2.5
 ROWS = 2048
+ROWS_LOOKED_AT, ROWS_NEAR = 64, 8
 MATTERS = 0.95  # of the variance; the rest is taken for noise
 ALL = 1 - 1e-12  # of the variance; the rest comes from rounding
 
@@ -102,6 +103,25 @@ def spanned_dimension(X: NDArray[Any]) -> int:
     1
     """
     return linear_dimension(X, ALL)
+
+
+def dimension_near_rows(X: NDArray[Any]) -> int:
+    """Return the dimension of the flat space that holds a typical row and the rows nearest to it.
+
+    A table of one number and categories is made of lines side by side: its parts span less than the whole.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(3, size=600)
+    >>> dimension_near_rows(np.column_stack([10 * group + rng.normal(size=600), np.eye(3)[group]]))
+    1
+    """
+    some = X[:: -(-len(X) // ROWS)].astype(np.float64)
+    few = some[:: -(-len(some) // ROWS_LOOKED_AT)]
+    count = min(ROWS_NEAR, len(some))
+    near = np.argpartition(cdist(few, some), count - 1, axis=1)[:, :count]
+    return int(np.median([spanned_dimension(some[rows]) for rows in near]))
 
 
 # A cluster's main neighbours have at least half as many edges to it as the neighbour with the most.

@@ -219,7 +219,7 @@ class Verdict:
             return f"No clusters stand out: the rows are one cloud.{best}"
         nearly = other is not None and other.score >= NEARLY_AS_GOOD * chosen.score
         near = f"; {other.n_clusters} is nearly as good" if other and nearly else ""
-        if chosen.evidence < self.least_evidence + WEAK:
+        if chosen.evidence < min(self.least_evidence + WEAK, 1.0):
             weak = f"the evidence is weak ({chosen.evidence:.2f}; more than {self.least_evidence:.2f} is needed)"
             return f"{self._clusters}, but {weak}{near}."
         return f"{self._clusters}{near}." if near else f"{self._clusters} stand out."

@@ -16,7 +16,7 @@ from sklearn.metrics import euclidean_distances
 
 from dc2 import core
 from dc2.errors import InputError
-from dc2.graph.density import spanned_dimension
+from dc2.graph.density import dimension_near_rows
 from dc2.graph.nodes import Description, Nodes
 from dc2.io.model_file import saved_model, saved_record
 from dc2.parameters import check_integer
@@ -355,7 +355,7 @@ class NeighborGraph(BaseEstimator):
         """Return how many of the nodes at some points each row connects, if a node represents so many rows."""
         if self.n_neighbors != "auto":
             return min(int(self.n_neighbors), len(points))
-        return neighbors_per_row(len(points), rows_per_node, spanned_dimension(points))
+        return neighbors_per_row(len(points), rows_per_node, dimension_near_rows(points))
 
     def edges_in_graph(self, n_rows: int) -> int:
         """Return how many rows each row of a given graph connects at most, as if rows had four columns."""

@@ -110,23 +110,26 @@ _AT_A_TIME = 16
 _NEAR_ISOLATED = 32
 
 
-def large_enough(sizes: NDArray[np.float64]) -> NDArray[np.bool_]:
+def large_enough(sizes: NDArray[np.float64], n_rows: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
     """Tell which communities are large enough to be clusters.
 
     A cluster has at least four nodes, and at least 0.2% of all nodes or 5% of the typical size, whichever is less.
     The typical size is that of the community that the median node belongs to. The second rule matters where clusters
     are many, and each is smaller than 0.2% of all nodes; so there is no largest number of clusters.
+    Four distinct rows are enough too, even if each is repeated less often than others.
 
     Parameters
     ----------
     sizes : ndarray of shape (n_communities,)
         In nodes, or in weight in units of the mean weight of a node.
+    n_rows : ndarray of shape (n_communities,), optional
+        Their distinct rows, where rows are the nodes.
     """
     ordered = np.sort(sizes)
     total = ordered.sum()
     typical = ordered[np.searchsorted(np.cumsum(ordered), total / 2)]
-    least = max(FEWEST, min(SHARE_OF_ALL * total, SHARE_OF_TYPICAL * typical))
-    kept: NDArray[np.bool_] = sizes >= least
+    counts = sizes if n_rows is None else np.maximum(sizes, n_rows)
+    kept: NDArray[np.bool_] = (sizes >= min(SHARE_OF_ALL * total, SHARE_OF_TYPICAL * typical)) & (counts >= FEWEST)
     if not kept.any():
         kept[np.argmax(sizes)] = True
     return kept
@@ -156,7 +159,9 @@ def join_isolated(
         Large communities only, counted from 0 in the order of their old numbers.
     """
     sizes = np.bincount(labels, weights=node_weights) * (len(labels) / node_weights.sum())
-    kept = large_enough(sizes)
+    kept = large_enough(
+        sizes, np.bincount(labels[node_weights > 0], minlength=len(sizes)) if graph.rows_are_nodes else None
+    )
     if kept.all():
         return labels
     home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)

@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 
 from dc2 import core
 from dc2.graph.density import DensityGaps, dimension_for_cuts, large_scale_dimension
+from dc2.graph.gaps import GapTree
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted
 from dc2.graph.resolutions import MOST_CROSSING, GraphNodes, ResolutionSweep, Search, communities_at, edges_between
@@ -104,6 +105,8 @@ CHANCE, FALL = 0.75, 0.4
 # The least evidence for more than one cluster. Curves of thousands of nodes reach nearly that. In few nodes chance
 # makes gaps that bootstraps repeat, and clouds reach more, by about two over the root of their number.
 LEAST_EVIDENCE, LEAST_OF_FEW = 0.4, 2.0
+# Groups without any edges between them, found again in every bootstrap, have evidence 1: enough for any number of rows.
+MOST_NEEDED = 0.98
 # So many of the finest partitions show how well bootstraps agree where nothing is left but arbitrary cuts, if at least
 # this share of the edges that chance would give crosses them.
 FINEST, ARBITRARY = 3, MOST_CROSSING / 2
@@ -232,12 +235,17 @@ class Evidence:
         self.depths = (known["depth"] if known else nothing).copy()
         self.crossings = (known["crossing"] if known else nothing).copy()
         n_nodes = nodes.graph.n_nodes
-        self.least = LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes)
+        self.least = min(LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes), MOST_NEEDED)
 
     @cached_property
     def _density_gaps(self) -> DensityGaps:
         nodes = self._nodes
         return DensityGaps.of(nodes.graph, nodes.points, nodes.node_weights, nodes.n_threads)
+
+    @cached_property
+    def gaps(self) -> GapTree:
+        """Groups with empty space between them."""
+        return GapTree.of(self._nodes, self._density_gaps.dimension)
 
     @cached_property
     def dimension(self) -> float:

@@ -198,7 +198,7 @@ class Csv:
             raise
 
     def _as_written(self, file: DataFile) -> tuple[Csv, str]:
-        """Return this format with what the first lines show if nothing else was asked for, and the same as text."""
+        """Return this format with what the first lines show if nothing else was asked for, and a sentence on it."""
         with file.open_stream() as stream:
             lines = bytes(stream.read(SHOWN_BYTES)).decode(self.options.encoding, "replace").splitlines()
         found: dict[str, Any] = {}

@@ -92,16 +92,15 @@ def _claim(temporary: Path, target: Path) -> None:
         except OSError:  # a file system without links: an empty file holds the name until it is replaced
             target.touch(exist_ok=False)
     except FileExistsError as error:
-        raise ParameterError(
-            f"path={str(target)!r}: a file of this name appeared while dc2 worked, and is kept. Choose another name, "
-            "or overwrite it."
-        ) from error
+        problem = f"{str(target)!r} appeared while dc2 worked, and is kept. Choose another name, or overwrite it."
+        raise ParameterError(f"overwrite=False: {problem}", parameter="overwrite", problem=problem) from error
 
 
 def write_whole(path: Path, text: str, *, overwrite: bool = True) -> None:
     """Write a text; the file appears whole or not at all."""
     with renamed_at_the_end(path, overwrite=overwrite) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        # Names of files need not be text: bytes that are none are spelled out.
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_csv(sink: Any, pieces: Iterable[dict[str, Any]]) -> int:

@@ -23,8 +23,8 @@ from dc2.io.source import Block, Source
 from dc2.learn.kernel_functions import ColumnMetric, KernelAt, KernelShape, gradient_sizes, spread_of
 from dc2.learn.kernel_rows import (
     SEARCHED,
-    Known,
-    Rows,
+    RowInfo,
+    RowsOfFit,
     Targets,
     add_points,
     add_residuals,
@@ -176,8 +176,8 @@ def fit_machine(
         source = as_source(points.X, sample_weight=points.weights)
         engine, targets = engine_for(source, options), Targets(points.Y * scale + offset)
         numbers, n_rows, weight = held.astype(np.int64), len(points), float(points.weights.sum())
-    known = Known(source.feature_names, targets, offset, scale, numbers)
-    rows = Rows(source, engine, known, n_rows, weight, points.take(pool), points.take(held))
+    known = RowInfo(source.feature_names, targets, offset, scale, numbers)
+    rows = RowsOfFit(source, engine, known, n_rows, weight, points.take(pool), points.take(held))
     chosen = search.best([Fold(rows.pool.take(slice(SEARCHED)), rows.searched())])
     held_out, metric = rows.held.measured_by(chosen.metric), chosen.metric
     return _Fit(
@@ -259,7 +259,7 @@ class _OnCentres:
 class _Fit:
     """The fit of many rows; `pool` and `held` are those of the rows, in the units of the metric."""
 
-    rows: Rows
+    rows: RowsOfFit
     chosen: Chosen
     search: KernelSearch
     plan: MachinePlan

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 from dc2.core.gpu.device import cupy
 from dc2.errors import InputError
@@ -99,11 +100,6 @@ class KernelShape:
             return _ForestAt(forest, self.bandwidth)
         return _RadialAt(self.name, self.bandwidth, centres)
 
-    def slopes(self, X: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
-        """Return G such that the gradient of sum_j a_j k(x_i, c_j) is sum_j a_j G_ij (c_j - x_i), in bandwidths."""
-        slopes: NDArray[Any] = _SLOPES[self.name](np.sqrt(squared_distances(X, centres)))
-        return slopes
-
 
 @dataclass(frozen=True, eq=False)
 class _RadialAt:
@@ -155,9 +151,9 @@ def median_distance(points: NDArray[Any], most: int = 500) -> float:
     """Return the median distance between distinct points among the first `most`; 1 if all are equal."""
     some = points[:most].astype(np.float64)
     size = np.abs(some).max(initial=0.0) or 1.0  # whose square may be no float64
-    squared = squared_distances(some / size, some / size)[np.triu_indices(len(some), k=1)]
-    apart = squared[squared > 1e-12 * squared.max(initial=0.0)]
-    return float(size * np.sqrt(np.median(apart))) if len(apart) else 1.0
+    distances = pdist(some / size)
+    apart = distances[distances > 1e-6 * distances.max(initial=0.0)]
+    return float(size * np.median(apart)) if len(apart) else 1.0
 
 
 def spread_of(rows: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -185,12 +181,8 @@ class ColumnMetric:
 
     def check(self) -> None:
         """Raise if rows would not become numbers; called when read from a model file."""
-        if (
-            self.name not in METRICS
-            or self.shift.ndim != 1
-            or self.shift.shape != self.factor.shape
-            or not (np.isfinite(self.shift).all() and np.isfinite(self.factor).all())
-        ):
+        fits = self.name in METRICS and self.shift.ndim == 1 and self.shift.shape == self.factor.shape
+        if not (fits and np.isfinite(self.shift).all() and np.isfinite(self.factor).all()):
             raise InputError("the parts of a ColumnMetric do not fit together.")
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -229,7 +221,7 @@ def gradient_sizes(
     centres = centres * scale
     for first in range(0, len(X), _TILE_ROWS):
         rows = X[first : first + _TILE_ROWS] * scale
-        slopes = shape.slopes(rows, centres)
+        slopes = _SLOPES[shape.name](np.sqrt(squared_distances(rows, centres)))
         for output in coefficients.astype(slopes.dtype).T:
             weighted = slopes * output
             gradient = weighted @ centres - rows * weighted.sum(axis=1)[:, None]

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from dc2.core.gpu.device_rows import host_array
 from dc2.engines.engine import DEFAULT_BLOCK_BYTES
 from dc2.engines.map_rows import RunOptions, Verbose, engine_for, mapped_rows
 from dc2.errors import InputError, MissingValuesError
@@ -22,7 +23,7 @@ from dc2.io.model_file import SaveMixin, saved_model, saved_record
 from dc2.io.outputs import check_output_path, check_room, write_labels
 from dc2.io.paths import check_not_among
 from dc2.io.resolve import as_table
-from dc2.io.source import Block, Source
+from dc2.io.source import Block, Source, is_on_cuda
 from dc2.learn.kernel_fit import KernelMachine, MachinePlan, fit_machine
 from dc2.learn.kernel_functions import KERNELS, METRICS, RADIAL
 from dc2.learn.kernel_rows import Targets, usable
@@ -110,6 +111,8 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
             raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None.", parameter="y")
         if isinstance(y, str):
             X, y, sample_weight = _without_target(X, y, sample_weight)
+        if is_on_cuda(y):
+            y = host_array(y)
         y = np.asarray(y) if hasattr(y, "__dask_graph__") else y  # computed once
         opened = preparation.opened(X, sample_weight, type(self).__name__)
         with threadpool_limits(limits=1):  # the engine's threads share the cores already

@@ -48,7 +48,7 @@ class Targets:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class RowInfo:
     """Targets and row numbers for the rows of any block; small enough to be sent to workers."""
 
     names: tuple[str, ...] | None
@@ -75,12 +75,12 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowsOfFit:
     """All rows, the training rows of the sample in random order, and its held-out rows in the order of rows."""
 
     source: Source
     engine: Engine
-    known: Known
+    known: RowInfo
     n_rows: int
     total_weight: float
     pool: Points
@@ -101,14 +101,14 @@ def add_points(at: KernelAt, n_centres: int, targets: Floats, block: Block) -> F
     return normal_sums(at, n_centres, block.X, targets[block.start : block.stop], block.weights, block.start)
 
 
-def add_rows(known: Known, metric: ColumnMetric, kernel: KernelAt, n_centres: int, block: Block) -> Floats:
+def add_rows(known: RowInfo, metric: ColumnMetric, kernel: KernelAt, n_centres: int, block: Block) -> Floats:
     """Return `normal_sums` over the rows of a block that are not held out."""
     X, targets, weights = known.taught(block, usable(block, known.names), metric)
     return normal_sums(kernel, n_centres, X, targets, weights, block.start)
 
 
 def add_residuals(
-    known: Known, metric: ColumnMetric, kernel: KernelAt, coefficients: Floats, against_targets: bool, block: Block
+    known: RowInfo, metric: ColumnMetric, kernel: KernelAt, coefficients: Floats, against_targets: bool, block: Block
 ) -> Floats:
     """Return `residual_sums` over the rows of a block that are not held out, computed on the GPU if they are there."""
     rows = block.rows
@@ -125,7 +125,13 @@ def usable_on_device(rows: DeviceRows) -> Any:
 
 
 def rows_of_parts(
-    known: Known, metric: ColumnMetric, kernel: KernelAt, coefficients: Floats, tree: RPTree, parts: range, block: Block
+    known: RowInfo,
+    metric: ColumnMetric,
+    kernel: KernelAt,
+    coefficients: Floats,
+    tree: RPTree,
+    parts: range,
+    block: Block,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Points]:
     """Return the rows of a block in some parts: their numbers, parts, and points with the residuals of a machine."""
     X = metric.apply(usable(block, known.names))

@@ -108,7 +108,7 @@ class ProjectedRidge:
         system = ridge / times * self._K
         system += self._gram
         system[np.diag_indices(len(system))] += self._rounding
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        factor = cho_factor(system.T, overwrite_a=True, check_finite=False)  # LAPACK's order: no copy
         return lambda against: np.asarray(cho_solve(factor, against / times, check_finite=False))
 
     def coefficients(self, ridge: float) -> Floats:
@@ -127,7 +127,7 @@ class ExactRidge:
         """Return the coefficients of the rows, of shape (n_rows, n_outputs)."""
         system = self._K.copy()
         system[np.diag_indices(len(system))] += ridge * self._noise + ROUNDING * len(system)
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        factor = cho_factor(system.T, overwrite_a=True, check_finite=False)
         return np.asarray(cho_solve(factor, self._targets, check_finite=False))
 
 

@@ -35,13 +35,7 @@ HEIGHT = 800
 
 
 class InlineReport:
-    """The report on a model, shown in a frame of its own by Jupyter.
-
-    Parameters
-    ----------
-    page : str
-        The whole page.
-    """
+    """The report on a model, shown in a frame of its own by Jupyter."""
 
     def __init__(self, page: str) -> None:
         self._page = page

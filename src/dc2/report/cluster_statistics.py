@@ -115,11 +115,6 @@ NEARLY_WIDEST = 0.75
 def cut_costs(eigenvalues: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 1 - eigenvalue, at least 1e-12: the i-th is about the cost of cutting the graph into i groups.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (m,)
-        Of the normalized similarity, descending from 1.
-
     Notes
     -----
     Sharp kernels put all leading eigenvalues within 1e-4 of 1. Their ratios to each other show on a logarithmic axis

@@ -168,12 +168,7 @@ class SignatureMapDisplay:
         self.clusters_ = []
         for cluster in np.unique(self.labels[self.labels >= 0]):
             own = self.labels == cluster
-            look = {
-                "color": colour(cluster),
-                "marker": MARKERS[shape(cluster)],
-                "alpha": 0.8,
-                "linewidths": 0,
-            }
+            look = {"color": colour(cluster), "marker": MARKERS[shape(cluster)], "alpha": 0.8, "linewidths": 0}
             points = ax.scatter(*self.xy[own].T, s=areas[own], label=f"{cluster}", **(look | scatter_kwargs))
             self.clusters_.append(points)
         self.noise_ = None

@@ -25,14 +25,6 @@ Limits = dict[int, tuple[float, float]]
 class Rule:
     """Conditions that most rows of a cluster meet, and few others.
 
-    Attributes
-    ----------
-    text : str
-    precision : float
-        Share of the rows that meet the rule and are in the cluster.
-    coverage : float
-        Share of the rows of the cluster that meet the rule.
-
     Examples
     --------
     >>> str(Rule("age > 40", 0.98, 0.951))
@@ -50,15 +42,6 @@ class Rule:
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
     """Rows in the units of the data with their clusters, to find rules for.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_columns), float64
-    labels : ndarray of shape (n_rows,), int32
-    weights : ndarray of shape (n_rows,), float64
-    names : tuple of str
-    categories : mapping of int to str
-        Columns that are 1 for rows with a category ("plan=gold"), and the table's column of each ("plan").
 
     Examples
     --------

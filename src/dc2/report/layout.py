@@ -23,15 +23,7 @@ PERPLEXITY = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A place in the plane for each signature.
-
-    Attributes
-    ----------
-    name : {"columns", "variation", "neighbours"}
-    xy : ndarray of shape (n_signatures, 2)
-    x_title, y_title : str
-        What the axes are; empty where they mean nothing.
-    """
+    """A place in the plane for each signature."""
 
     name: LayoutName
     xy: NDArray[np.float64]
@@ -85,14 +77,7 @@ def variation_layout(clusters: ClusterStatistics) -> Layout:
 
 
 def neighbours_layout(clusters: ClusterStatistics, distances: NDArray[np.float64]) -> Layout:
-    """Lay out by t-SNE, so that similar signatures are close.
-
-    Parameters
-    ----------
-    clusters : ClusterStatistics
-    distances : ndarray of shape (n_signatures, n_signatures)
-        Distances of the signatures by the similarity.
-    """
+    """Lay out by t-SNE, so that similar signatures are close."""
     with threadpool_limits(limits=1):
         start, _ = _principal_components(_unit(clusters.points)[0], clusters.weights)
         start *= 1e-4 / max(start[:, 0].std(), 1e-9)
@@ -142,17 +127,6 @@ def placed_rows(
     Two columns are their own map. Otherwise a row is drawn among its nearest signatures, those of the nearest one's
     cluster only, nearer ones counting more: exp(-d^2 / mean d^2). If the nearest one is noise the row is drawn there:
     other noise may be anywhere.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        As they are clustered: scaled, where the model scales.
-    values : ndarray of shape (n_rows, n_features)
-        The same in the units of the data.
-    clusters : ClusterStatistics
-        The signatures that are drawn.
-    layout : Layout
-        Where they are drawn.
     """
     if layout.name == "columns" and values.shape[1] == 2:
         return values[:, _axes(clusters)]

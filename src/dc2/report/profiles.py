@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 def heaviest_of_clusters(labels: NDArray[np.int32], weights: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     """Return signatures, heaviest first: of each cluster as many as its share of the weight, and at least one.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_signatures,)
-        Any whole numbers.
-    weights : ndarray of shape (n_signatures,)
-    most : int
-        How many to take, unless there are more clusters.
-
     Examples
     --------
     >>> labels = np.array([0, 0, 0, 1, 1, 1])
@@ -60,12 +52,6 @@ MOST_NAMED = 5
 
 def column_remarks(clusters: ClusterStatistics, n_rows: float) -> list[str]:
     """Return sentences on columns that are constant, may be ids, or explain the clusters alone.
-
-    Parameters
-    ----------
-    clusters : ClusterStatistics
-    n_rows : float
-        How many rows there were.
 
     Examples
     --------
@@ -156,20 +142,9 @@ def _it(which: NDArray[np.bool_]) -> str:
 
 
 def representatives(
-    clusters: ClusterStatistics,
-    members: NDArray[Any],
-    in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    clusters: ClusterStatistics, members: NDArray[Any], in_units: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return one of the members of each cluster, in the units of the data, of shape (n_clusters, n_features).
-
-    Parameters
-    ----------
-    clusters : ClusterStatistics
-    members : ndarray of shape (n_signatures, n_features)
-        A row for each signature, or the signature itself where there is none, as it was clustered.
-    in_units : callable
-        Undoes what was done to rows before they were clustered.
-    """
+    """Return one of the members of each cluster, in the units of the data, of shape (n_clusters, n_features)."""
     inside = clusters.in_clusters
     labels = clusters.labels[inside]
     off = members[inside].astype(np.float64) - clusters.means(clusters.points)[labels]
@@ -191,18 +166,7 @@ ROWS_AT_A_TIME = 1024
 
 @dataclass(frozen=True, eq=False)
 class Silhouette:
-    """Silhouettes of clusters.
-
-    Attributes
-    ----------
-    per_cluster : ndarray of shape (n_clusters,)
-        Mean of (b - a) / max(a, b) over the cluster's signatures by weight, a being the mean distance to the others
-        of its cluster and b that to the nearest other cluster. From -1 to 1.
-    overall : float
-        Mean over all.
-    closest : ndarray of shape (n_clusters,), int
-        The other cluster that most of a cluster's rows are nearest to.
-    """
+    """The mean silhouette of each cluster and of all, by weight, and the other cluster most rows are nearest to."""
 
     per_cluster: NDArray[np.float64]
     overall: float
@@ -213,13 +177,6 @@ def weighted_silhouette(
     points: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64]
 ) -> Silhouette | None:
     """Return silhouettes, or None where there is only one cluster.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, n_features)
-    labels : ndarray of shape (n,)
-        Clusters, 0 to k - 1, none of them empty.
-    weights : ndarray of shape (n,)
 
     Notes
     -----
@@ -281,16 +238,6 @@ class Profile:
     """What is typical of clusters in each column, and how far that is from all rows that are in a cluster.
 
     Filled-in values do not count.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Columns.
-    difference : ndarray of shape (n_clusters, n_features)
-        (Mean of the cluster - mean of all) / standard deviation, the last taken over signatures by weight; 0 for a
-        column that does not vary.
-    clusters : ClusterStatistics or None
-        The signatures that are in a cluster.
     """
 
     names: tuple[str, ...]

@@ -90,11 +90,7 @@ def command_line(model: FittedClusterer) -> str | None:
     >>> command_line(RPFCluster(3)) is None
     True
     """
-    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= {
-        *OPTIONS,
-        *IF_CHANGED,
-        "similarity",
-    }:
+    if type(model).__name__ != "DC2Clustering" or not set(_changed(model)) <= {*OPTIONS, *IF_CHANGED, "similarity"}:
         return None
     kernel = _kernel_options(model)
     if kernel is None:

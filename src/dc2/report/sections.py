@@ -90,12 +90,7 @@ def compare_section(statistics: ClusterStatistics) -> Section | None:
     return Section("Compare two clusters", lead, "compare.html", {"statistics": statistics})
 
 
-SEPARATION = (
-    (0.5, "well apart"),
-    (0.25, "apart"),
-    (0.0, "close to its neighbour"),
-    (-1.0, "mixed with its neighbour"),
-)
+SEPARATION = ((0.5, "well apart"), (0.25, "apart"), (0.0, "close to its neighbour"), (-1.0, "mixed with its neighbour"))
 
 
 def quality_section(statistics: ClusterStatistics) -> Section | None:

@@ -22,13 +22,6 @@ _PALETTE_OF_BYTES = bytes([8, 3, 0, 0, 0])
 def png_of_levels(levels: NDArray[np.uint8], palette: Sequence[tuple[int, int, int]]) -> bytes:
     """Return a PNG file.
 
-    Parameters
-    ----------
-    levels : ndarray of shape (height, width), uint8
-        Places in the palette.
-    palette : sequence of (red, green, blue)
-        At most 256 colours.
-
     Examples
     --------
     >>> png_of_levels(np.zeros((2, 3), np.uint8), [(255, 255, 255)])[1:4]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -22,6 +22,8 @@ from dc2.parameters import MOST_SIGNATURES, check_integer, one_blas_thread, usab
 from dc2.random import tree_seed
 from dc2.spectral.assignment import Assign, SpectralResult, spectral_clustering
 from dc2.spectral.eigenvectors import NEGLIGIBLE, normalized_affinity
+
+Floats = NDArray[np.float64]
 
 FEWEST_SIGNATURES = 3  # of a cluster that was not requested
 CHOICES_TRIED = 5
@@ -66,26 +68,22 @@ ONE_CLUSTER_LEAST, ONE_CLUSTER_MOST = 0.6, 1.5
 class Spectra:
     """Leading eigenvalues of the normalized similarity, descending, for each bandwidth considered (rows)."""
 
-    bandwidths: NDArray[np.float64]
-    eigenvalues: NDArray[np.float64]
+    bandwidths: Floats
+    eigenvalues: Floats
 
-    def relative_gaps(self) -> NDArray[np.float64]:
+    def relative_gaps(self) -> Floats:
         """Return the relative gap after the k-th eigenvalue, for each bandwidth (rows) and k = 1, 2, ..."""
         from_one = np.maximum(1.0 - self.eigenvalues, NEGLIGIBLE)
-        gaps: NDArray[np.float64] = np.log(from_one[:, 1:] / from_one[:, :-1])
+        gaps: Floats = np.log(from_one[:, 1:] / from_one[:, :-1])
         return gaps
 
 
 def spectra(
-    similarity: DenseSimilarity,
-    bandwidths: Sequence[float],
-    n_eigenvalues: int,
-    weights: NDArray[np.float64],
-    n_jobs: int | None,
+    similarity: DenseSimilarity, bandwidths: Sequence[float], n_eigenvalues: int, weights: Floats, n_jobs: int | None
 ) -> Spectra:
     """Compute the leading eigenvalues of a similarity at several bandwidths, in threads."""
 
-    def leading(bandwidth: float) -> NDArray[np.float64]:
+    def leading(bandwidth: float) -> Floats:
         affinity = normalized_affinity(similarity.matrix(bandwidth), weights)
         # All of them: LAPACK's driver for a few fails on spectra as clustered as these, and is no faster. By NumPy,
         # since SciPy holds the interpreter's lock and lets only one thread work.
@@ -95,7 +93,7 @@ def spectra(
         return Spectra(np.array(bandwidths), np.stack(list(pool.map(leading, bandwidths))))
 
 
-def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np.float64]]:
+def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, Floats]:
     """Return the bandwidth for a number of clusters, and the score of each that was considered.
 
     Of those whose relative gap is at least half of the largest it takes the widest, which is the one that depends
@@ -111,7 +109,7 @@ def choose_bandwidth(found: Spectra, n_clusters: int) -> tuple[float, NDArray[np
     return float(found.bandwidths[np.flatnonzero(scores >= GOOD_ENOUGH * scores.max())[-1]]), scores
 
 
-def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, NDArray[np.float64]]:
+def choose_n_clusters(found: Spectra, low: int, high: int) -> tuple[int, Floats]:
     """Return the number of clusters between two bounds, and the score of each number.
 
     The score of k is its largest relative gap times (k/2)^0.75: on data without clusters eigenvalues grow like a
@@ -140,51 +138,37 @@ class Choice:
     n_clusters_path: Path | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Chooser:
-    """Chooses a number of clusters between two bounds, and a bandwidth where none is in use.
+def choices(
+    similarity: DenseSimilarity, weights: Floats, node_weights: Floats, n_jobs: int | None, low: int, high: int
+) -> Iterator[Choice]:
+    """Yield choices of a number of clusters between two bounds and, where none is in use, a bandwidth; the best first.
 
     The bandwidth is chosen with the weights of the clustering, the number with those of the nodes, so that isolated
-    signatures in the background have little influence.
+    signatures in the background have little influence. A caller that takes a later choice has rejected the earlier
+    ones: their numbers score 0 in its path.
     """
+    n_eigenvalues, in_use = min(high + 1, len(similarity)), similarity.bandwidth
+    found = spectra(similarity, similarity.bandwidths, n_eigenvalues, weights, n_jobs) if in_use is None else None
 
-    similarity: DenseSimilarity
-    weights: NDArray[np.float64]
-    node_weights: NDArray[np.float64]
-    n_jobs: int | None
+    def settle(number: int, considered: Path | None) -> Choice:
+        if found is None:
+            assert in_use is not None
+            return Choice(number, in_use, None, considered)
+        chosen, scores = choose_bandwidth(found, number)
+        return Choice(number, chosen, {"bandwidth": found.bandwidths, "score": scores}, considered)
 
-    def choices(self, low: int, high: int) -> Iterator[Choice]:
-        """Yield choices, the best first; at least one.
-
-        A caller that takes a later choice has rejected the earlier ones: their numbers score 0 in its path.
-        """
-        similarity, n_eigenvalues = self.similarity, min(high + 1, len(self.similarity))
-        settle = self._bandwidth_for(n_eigenvalues)
-        if low == high:
-            yield settle(low, None)
+    if low == high:
+        yield settle(low, None)
+        return
+    counting = spectra(similarity, similarity.bandwidths_for_counting, n_eigenvalues, node_weights, n_jobs)
+    best, scores = choose_n_clusters(counting, low, high)
+    numbers = np.arange(low, high + 1)
+    while True:
+        yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
+        scores[numbers == best] = 0.0
+        if not scores.max() > 0:
             return
-        numbers, bandwidths = np.arange(low, high + 1), similarity.bandwidths_for_counting
-        counting = spectra(similarity, bandwidths, n_eigenvalues, self.node_weights, self.n_jobs)
-        best, scores = choose_n_clusters(counting, low, high)
-        while True:
-            yield settle(best, {"n_clusters": numbers, "score": scores.copy()})
-            scores[numbers == best] = 0.0
-            if not scores.max() > 0:
-                return
-            best = int(numbers[scores.argmax()])
-
-    def _bandwidth_for(self, n_eigenvalues: int) -> Callable[[int, Path | None], Choice]:
-        """Return a function that turns a number of clusters into a choice, with the bandwidth that suits it."""
-        in_use = self.similarity.bandwidth
-        if in_use is not None:
-            return lambda number, considered: Choice(number, in_use, None, considered)
-        found = spectra(self.similarity, self.similarity.bandwidths, n_eigenvalues, self.weights, self.n_jobs)
-
-        def settle(number: int, considered: Path | None) -> Choice:
-            chosen, scores = choose_bandwidth(found, number)
-            return Choice(number, chosen, {"bandwidth": found.bandwidths, "score": scores}, considered)
-
-        return settle
+        best = int(numbers[scores.argmax()])
 
 
 MOST_CLUSTERS, POINTS_PER_CLUSTER = 50, 15
@@ -203,13 +187,13 @@ class SpectralConqueror:
     ) -> Conquest:  # fmt: skip
         """Return the clusters that the leading eigenvectors of a similarity show; nothing is kept from before."""
         weights = nodes.relative_weights if self.weighted else np.ones(len(nodes))
-        chooser = Chooser(similarity, weights, nodes.relative_weights, n_jobs)
 
         def clustered(choice: Choice) -> SpectralResult:
             matrix, number = similarity.matrix(choice.bandwidth), min(choice.n_clusters, len(nodes))
             return spectral_clustering(matrix, number, assign=self.assign, weights=weights, random_state=seeds)
 
-        considered = chooser.choices(*_bounds(requested, len(nodes)))
+        bounds = _bounds(requested, len(nodes))
+        considered = choices(similarity, weights, nodes.relative_weights, n_jobs, *bounds)
         choice, result = first_solid((choice, clustered(choice)) for choice in considered)
         spectrum = Spectrum(
             eigenvalues=result.eigenvalues, embedding=result.embedding, bandwidth=choice.bandwidth,

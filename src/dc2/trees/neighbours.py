@@ -140,49 +140,52 @@ class _Search:
     """The neighbours of distinct points; lists keep the nearest of what is offered to them."""
 
     def __init__(self, points: NDArray[Any], k: int, seed: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
-        self.points, self.seed, self.pool = points, seed, pool
-        self.lanes = _in_lanes(points)
-        self.ids, self.squared = _empty_lists(len(points), k, points.dtype)
-        self.n_threads = n_threads
-        self.least: NDArray[np.float32] | None = None
+        self.points, self.k, self.seed, self.pool, self.n_threads = points, k, seed, pool, n_threads
 
     def run(self, least: Least | None) -> Lists:
-        n, k = self.ids.shape
+        n = len(self.points)
+        k = min(self.k, n)
         if n * n * (self.points.shape[1] + LANES) <= ALL_PAIRS or n <= 4 * LEAF + 8 * k:
             # Near points are adjacent in this order, so lists soon hold near ones and reject the others.
-            leaf_of_point = core.grow_tree(*self._growth(0, NEAR_TOGETHER))[3]
-            order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
+            order = np.argsort(self._grown(0, NEAR_TOGETHER), kind="stable").astype(np.int32)
+            self.lanes, (self.ids, self.squared) = _in_lanes(self.points), _empty_lists(n, k, self.points.dtype)
             self._offer_groups(order, np.array([0, n]))
             return self.ids, self.squared
+        leaf = max(LEAF, 3 * k)
+        leaves = self._leaves(0, leaf)
+        order = np.argsort(leaves[0], kind="stable").astype(np.int32)  # near points are near in memory
+        self.points, leaves = self.points[order], [leaf_of_point[order] for leaf_of_point in leaves]
+        self.lanes, (self.ids, self.squared) = _in_lanes(self.points), _empty_lists(n, k, self.points.dtype)
+        self.rough = core.rough_copy(self.points)
         self.least = None if least is None else least(self.points)
         before = np.full_like(self.ids, -1)
-        leaf = max(LEAF, 3 * k)
         for growth in range(GROWTHS):
-            order = self._offer_leaves(growth, leaf)
+            self._offer_leaves(leaves if growth == 0 else self._leaves(growth, leaf), leaf)
             for _ in range(ROUNDS):
                 before, last = self.ids.copy(), before
-                self._offer_links(before, last, order)
+                self._offer_links(before, last)
                 if np.mean((before != self.ids).any(axis=1)) <= SETTLED:
                     break
-            if self._recall(order) >= RECALL:
+            if self._recall() >= RECALL:
                 break
             leaf *= LARGER_LEAF
-        return self.ids, self.squared
+        return _renumbered(self.ids, self.squared, order)
 
-    def _growth(self, number: int, leaf_size: int) -> tuple[Any, ...]:
-        """Return what the core grows the tree of a number from."""
+    def _grown(self, number: int, leaf_size: int) -> NDArray[np.int32]:
+        """Return the leaf of each point in the tree of a number."""
         seed = int(hash_at(self.seed, np.array([number]))[0])
         rule = GrowRule(float(leaf_size), NO_LIMIT, "median", sharpen=1)
-        return self.points, None, seed, rule, NORMAL_TABLE
+        return core.grow_tree(self.points, None, seed, rule, NORMAL_TABLE)[3]
 
-    def _offer_leaves(self, growth: int, leaf_size: int) -> NDArray[np.int32]:
-        """Compare points that share a leaf; return the points in the order of the last tree's leaves."""
+    def _leaves(self, growth: int, leaf_size: int) -> list[NDArray[np.int32]]:
         numbers = range(growth * TREES, (growth + 1) * TREES)
-        for leaf_of_point in self.pool.map(lambda number: core.grow_tree(*self._growth(number, leaf_size))[3], numbers):
+        return list(self.pool.map(lambda number: self._grown(number, leaf_size), numbers))
+
+    def _offer_leaves(self, leaves: list[NDArray[np.int32]], leaf_size: int) -> None:
+        """Compare points that share a leaf."""
+        for leaf_of_point in leaves:
             order = np.argsort(leaf_of_point, kind="stable").astype(np.int32)
-            sizes = np.bincount(leaf_of_point)
-            self._offer_groups(order, _group_starts(sizes, self.ids.shape[1], 2 * leaf_size))
-        return order
+            self._offer_groups(order, _group_starts(np.bincount(leaf_of_point), self.ids.shape[1], 2 * leaf_size))
 
     def _offer_groups(self, order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
         self._in_ranges(
@@ -193,31 +196,26 @@ class _Search:
             ),
         )
 
-    def _offer_links(self, lists: NDArray[np.int32], before: NDArray[np.int32], order: NDArray[np.int32]) -> None:
-        """Compare each point with the neighbours of its neighbours; `order` keeps near points in the cache."""
+    def _offer_links(self, lists: NDArray[np.int32], before: NDArray[np.int32]) -> None:
+        """Compare each point with the neighbours of its neighbours."""
         links, fresh = core.link_neighbours(lists, before, 2 * (lists.shape[1] - 1))
+        every = np.arange(len(lists), dtype=np.int32)
         self._in_ranges(
-            len(order),
+            len(lists),
             RANGES_PER_THREAD * self.n_threads,
             lambda begin, end: core.offer_links(
-                self.lanes,
-                self.points.shape[1],
-                links,
-                fresh,
-                order[begin:end],
-                self.ids,
-                self.squared,
-                least=self.least,
+                self.lanes, self.points.shape[1], links, fresh, every[begin:end], self.ids, self.squared,
+                least=self.least, rough=self.rough,
             ),
-        )
+        )  # fmt: skip
 
-    def _recall(self, order: NDArray[np.int32]) -> float:
+    def _recall(self) -> float:
         """Return the share of neighbours that are as near as the exact ones, for a few points."""
-        tried = order[:: -(-len(order) // TRIED)]
-        rest = np.setdiff1d(order, tried)
-        exact = _empty_lists(len(self.points), self.ids.shape[1], self.squared.dtype)
-        queries_first = np.concatenate([tried, rest])
-        starts = np.array([0, len(order)])
+        every = np.arange(len(self.points), dtype=np.int32)
+        tried = every[:: -(-len(every) // TRIED)]
+        exact = _empty_lists(len(every), self.ids.shape[1], self.squared.dtype)
+        queries_first = np.concatenate([tried, np.setdiff1d(every, tried)])
+        starts = np.array([0, len(every)])
         self._in_ranges(
             len(tried),
             self.n_threads,  # each range reads all points
@@ -230,6 +228,17 @@ class _Search:
     def _in_ranges(self, count: int, n_ranges: int, work: Callable[[int, int], None]) -> None:
         ends = np.linspace(0, count, n_ranges + 1).astype(int).tolist()
         list(self.pool.map(work, ends[:-1], ends[1:]))
+
+
+def _renumbered(ids: NDArray[np.int32], squared: NDArray[Any], order: NDArray[np.int32]) -> Lists:
+    """Return lists of points that stood in another order: point i was number order[i]."""
+    new_ids, new_squared = np.empty_like(ids), np.empty_like(squared)
+    numbers = np.where(ids == EMPTY, EMPTY, order[np.minimum(ids, len(order) - 1)])
+    again = np.flatnonzero((squared[:, 2:] == squared[:, 1:-1]).any(axis=1))  # equally near ones: by number
+    by_distance = 1 + np.lexsort((numbers[again, 1:], squared[again, 1:]), axis=1)
+    numbers[again, 1:] = np.take_along_axis(numbers[again], by_distance, axis=1)
+    new_ids[order], new_squared[order] = numbers, squared
+    return new_ids, new_squared
 
 
 def _in_lanes(points: NDArray[Any]) -> NDArray[Any]:

@@ -230,6 +230,11 @@ struct Held {
     Index width;
 
     DC2_FUNCTION Id number(Index place) const { return ids[place] < 0 ? ~ids[place] : ids[place]; }
+    DC2_FUNCTION bool holds(Id id, Index count) const {
+        for (Index place = 0; place < count; ++place)
+            if (number(place) == id) return true;
+        return false;
+    }
 };
 
 // Inserts a centre in order unless it is held already or comes after all; returns the first index that has changed.
@@ -292,7 +297,8 @@ DC2_FUNCTION Index search(const Row<T>& x, Id start, const Centres<T>& centres, 
                 const bool are_eight = k + kGroup < centres.candidates && !(gaps[k + kGroup] > reach);
                 unsigned left = which_of_eight([&](int i) {
                     return (i < kGroup || are_eight) &&
-                           may_be_nearer(bounds, products, list[k + i], about, length, worst);
+                           may_be_nearer(bounds, products, list[k + i], about, length, worst) &&
+                           !held.holds(list[k + i], count);  // lists of neighbours have many members in common
                 });
                 for (; left != 0; left &= left - 1) {
                     const Id id = list[k + first_of(left)];
