@@ -271,7 +271,7 @@ def test_the_command_line_says_how_many_rows_are_in_no_cluster(tmp_path, capsys)
     with pytest.raises(SystemExit) as done:
         main(["cluster", data, "-o", str(tmp_path / "more.npy"), "--noise", "1.5"])
     assert done.value.code == 2
-    assert "noise=1.5" in capsys.readouterr().err.replace("\n", " ")
+    assert "--noise 1.5" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_the_command_line_leaves_out_clusters_that_are_too_small(tmp_path, capsys):

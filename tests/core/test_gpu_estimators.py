@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dc2 import Compressor, DC2Clustering, KernelRegressor, as_source
+from dc2 import Compressor, DC2Clustering, KernelRegressor, RPNeighbors, as_source
 from dc2.core.gpu.device_rows import DeviceRows
 from dc2.engines import cuda as cuda_engine
 from dc2.engines.cuda import CudaEngine, CudaSource, fed
@@ -66,6 +66,21 @@ def test_gpu_rows_are_compressed_like_host_rows(parameters):
     answer = ours.apply(on_device(X))
     assert isinstance(answer, Marked)
     np.testing.assert_array_equal(answer, theirs.apply(X))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("width", [7, 40])
+def test_gpu_rows_have_the_neighbours_of_host_rows(metric, width):
+    X = blobs(1200, width)
+    known, new = X[:1000], X[1000:]
+    theirs = RPNeighbors(6, metric=metric, random_state=0).fit(known)
+    ours = RPNeighbors(6, metric=metric, random_state=0).fit(on_device(known))
+    for (our_distances, our_rows), (distances, rows) in (
+        (ours.kneighbors(), theirs.kneighbors()),
+        (theirs.kneighbors(on_device(new)), theirs.kneighbors(new)),
+    ):
+        np.testing.assert_array_equal(our_rows, rows)
+        np.testing.assert_array_equal(our_distances, distances)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int16, np.int32, np.float64])

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from dc2.errors import InputError, InputTypeError, SourceError
+from dc2.errors import InputError, InputTypeError, PreparationNote, SourceError
 from dc2.io import as_source
 
 WRITERS = {
@@ -213,10 +213,11 @@ class TestCsv:
         with pytest.raises(SourceError, match=rf"x\.csv'.*{message}"):
             rows_of(as_source(tmp_path / "x.csv"))
 
-    def test_a_file_without_column_names_is_refused(self, tmp_path):
+    def test_a_file_without_column_names_is_read_with_a_note(self, tmp_path):
         (tmp_path / "x.csv").write_text("1.5,2\n3,4\n")
-        with pytest.raises(SourceError, match=r"first line of .*x\.csv' holds only numbers \(1\.5,2\)"):
-            as_source(tmp_path / "x.csv")
+        with pytest.warns(PreparationNote, match=r"x\.csv.*header=False"):
+            source = as_source(tmp_path / "x.csv")
+        assert rows_of(source).tolist() == [[1.5, 2], [3, 4]]
 
     def test_columns_numbered_by_pandas_are_names(self, tmp_path):
         pd.DataFrame([[1.5, 2], [3, 4]]).to_csv(tmp_path / "x.csv", index=False)

@@ -17,7 +17,7 @@ from dc2.cluster.fit import ClusterPlan, Compress, spawned
 from dc2.cluster.record import ClusterRecord
 from dc2.compress.populate import OutlierScores, on_host, outlier_scores_of
 from dc2.compress.routing import Router
-from dc2.compress.sampling import ALL, distinct_rows, first_limit
+from dc2.compress.sampling import ALL, first_limit
 from dc2.compress.signatures import SharedSums, Signatures, Sums, bytes_of_sums, grids
 from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.engine import Engine
@@ -25,7 +25,7 @@ from dc2.graph.neighbor_graph import GraphSimilarity
 from dc2.io.source import Block, Source
 from dc2.parameters import usable_threads
 from dc2.random import tree_seed
-from dc2.trees.neighbours import nearest_neighbours
+from dc2.trees.neighbours import distinct_rows, nearest_neighbours
 
 EXPECTED_WEIGHT = 2.0**30  # of the rows of an update; beyond, the last bits of sums may depend on the blocks
 FAR_BYTES = 2**27  # of far rows that are held; of more, a sample with larger weights stands for all

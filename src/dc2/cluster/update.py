@@ -21,7 +21,6 @@ from dc2.compress.compression import near
 from dc2.compress.compressor import Compressor
 from dc2.compress.neighbor_lists import nearest_points, signature_router
 from dc2.compress.routing import Router, StagedRouter
-from dc2.compress.sampling import distinct_rows
 from dc2.compress.signatures import Signatures
 from dc2.core.reference import hash_at
 from dc2.engines.map_rows import engine_for
@@ -33,7 +32,7 @@ from dc2.graph.layers import by_weight
 from dc2.graph.nodes import NearRows, nodes_at
 from dc2.io.resolve import as_source
 from dc2.io.source import Source
-from dc2.trees.neighbours import nearest_neighbours
+from dc2.trees.neighbours import distinct_rows, nearest_neighbours
 
 FEWEST_FAR = 0.25  # of the rows of a mean signature: fewer far rows join the nearest signatures
 FINER = 2.0  # new signatures stand for so many times fewer rows than the others

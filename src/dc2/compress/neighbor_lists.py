@@ -35,28 +35,14 @@ LONG_LINK_DISTANCES = 2**22  # at most; with very many signatures, only some, at
 
 
 def with_neighbor_lists(
-    router: Router,
-    n_near: int = NEAR,
-    n_threads: int = 1,
-    least: Least | None = None,
-    rows: NDArray[Any] | None = None,
+    router: Router, n_near: int = NEAR, n_threads: int = 1, least: Least | None = None, rows: NDArray[Any] | None = None
 ) -> Router:
     """Return the router with neighbour lists, and with the width of the beam.
 
     A list holds the `n_near` signatures nearest to its own, itself among them; those that have it among their nearest,
     since in many columns some signatures are on no other list and would never be found; and a few long links
-    to farther ones. A list that is not full holds its own signature again, at an infinite distance.
-
-    Parameters
-    ----------
-    router : Router
-        Of one tree.
-    n_near : int
-    n_threads : int
-    least : callable, optional
-        Saves `nearest_neighbours` time.
-    rows : ndarray, optional
-        Rows like those that will search, for `with_beam`.
+    to farther ones. A list that is not full holds its own signature again, at an infinite distance. `rows` are some
+    like those that will search, for `with_beam`.
     """
     n, centres = len(router.centres), router.centres
     near, _ = nearest_neighbours(centres, min(n_near, n), seed=router.deal_seed, n_threads=n_threads, least=least)
@@ -157,6 +143,7 @@ FEW = 3  # nearest signatures of each; a row connects about as many
 RECALL = 0.98  # share of the nearest, of the second and of the third that must be found
 BEAM_STEP = 1.4  # factor from one beam to the next that is tried for many neighbours
 SAME = 1 + 1e-5  # distances that differ by less were rounded differently
+MOST_FOR_ROWS = 256  # candidates of a row that gets its signature; few rows would gain from more
 
 
 def with_beam(router: Router, rows: NDArray[Any] | None = None, n_threads: int = 1) -> Router:
@@ -164,22 +151,14 @@ def with_beam(router: Router, rows: NDArray[Any] | None = None, n_threads: int =
 
     The width depends on the intrinsic dimension of the rows, which the number of columns does not show. So
     some rows search with a beam of 1, 2, 4 and so on, until they find what a comparison with all signatures finds.
-    Without rows, some signatures search as if they were absent.
-
-    Parameters
-    ----------
-    router : Router
-        With neighbour lists.
-    rows : ndarray, optional
-        Rows like those that will search, scaled already.
-    n_threads : int
+    Without rows, which are scaled already, some signatures search as if they were absent.
     """
     if len(router.trees) > 1 or len(router.centres) <= TRIED_SHARE * FEW:
         return router
     trial = _of_rows(router, rows) if rows is not None and len(rows) else _of_signatures(router)
     nearest = _nearest(trial, n_threads)
     beam = 1
-    while beam < MOST_BEAM and _recall(trial, beam, nearest) < RECALL:
+    while beam < MOST_FOR_ROWS and _recall(trial, beam, nearest) < RECALL:
         beam *= 2
     return router.with_beam(beam)
 
@@ -188,14 +167,6 @@ def with_beam_for(router: Router, few: int, recall: float, n_threads: int) -> tu
     """Return the router with a beam that finds the share `recall` of the few nearest points, and the share found.
 
     The beam is at least `few` wide. Some points search as if they were absent.
-
-    Parameters
-    ----------
-    router : Router
-        With neighbour lists that hold more than `few` points.
-    few : int
-    recall : float
-    n_threads : int
     """
     n = len(router.centres)
     assert router.neighbor_lists is not None
@@ -297,21 +268,11 @@ EdgesPerRow = Callable[[NDArray[Any], float], int]
 
 @dataclass(frozen=True, eq=False)
 class EdgeRows:
-    """Which rows make edges: those with small hashes, so that neither blocks nor threads matter.
+    """Which rows make edges: those with small hashes, so that neither blocks nor threads matter."""
 
-    Attributes
-    ----------
-    few : int
-        How many signatures a row connects.
-    seed : int
-        Seed of the hash, that of the sample: sampled rows are among those that make edges.
-    limit : int
-        The largest hash.
-    """
-
-    few: int
-    seed: int
-    limit: int
+    few: int  # signatures that a row connects
+    seed: int  # of the hash, that of the sample: sampled rows are among those that make edges
+    limit: int  # the largest hash
 
     @classmethod
     def beyond(cls, sample: Sample, router: Router, per_row: EdgesPerRow | None, seed: int) -> EdgeRows | None:

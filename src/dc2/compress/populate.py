@@ -16,21 +16,11 @@ from dc2.io.source import Block, Source
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Looks up a result for each row of a block; small enough to be sent to workers.
-
-    Attributes
-    ----------
-    router : Router
-        Sends rows to signatures.
-    table : ndarray of shape (n_signatures, ...) or None
-        The result for each signature; None gives the number of the signature.
-    names : tuple of str or None
-        Names of the columns, for errors.
-    """
+    """Looks up a result for each row of a block; small enough to be sent to workers."""
 
     router: RowRouter
-    table: NDArray[Any] | None
-    names: tuple[str, ...] | None
+    table: NDArray[Any] | None  # the result for each signature; None gives the number of the signature
+    names: tuple[str, ...] | None  # of the columns, for errors
 
     def __call__(self, block: Block) -> Any:
         """Return the result for each row."""

@@ -18,7 +18,7 @@ from dc2.errors import InputError
 from dc2.io.model_file import saved_record
 from dc2.trees.tree import RPTree, raise_unusable
 
-MOST_BEAM = 256  # candidates of a row's search; few rows would gain from more
+MOST_BEAM = 1024  # candidates of a search; wider ones would gain little
 
 
 class RowRouter(Protocol):
@@ -47,36 +47,19 @@ class RowRouter(Protocol):
 class Router:
     """Sends rows to signatures; small, however many rows it was made from.
 
-    Attributes
-    ----------
-    trees : tuple of RPTree
-        One tree, or one per partition if rows were partitioned at random.
-    centres : ndarray of shape (n_signatures, n_features)
-        One point per signature, near the mean of its rows: the leaves of the first tree, then those of the second.
-    neighbour list : ndarray of shape (n_leaves, n_near), int32, or None
-        Signatures near each leaf: its own, then the others, nearest first. With it, a row searches from its leaf's
-        signature for nearer ones.
-    gaps : ndarray of shape (n_leaves, n_near) or None
-        Distances from the first signature of a neighbour list to each of the list, less possible rounding errors. They
-        only save time.
-    beam : int
-        Width of the beam: the candidates that the search of a row holds.
-    deal_seed : int
-        Seed that assigns training rows to trees if there are several.
-    scaling : Scaling, Sphere or None
-        Applied to rows first: trees and centres are in scaled units.
-    reach : ndarray of shape (n_signatures,), float64, or None
-        The squared distance of each centre to the farthest row that was sent there; None if no rows were seen.
+    There is one tree, or one per partition if rows were partitioned at random. The centres are near the mean of the
+    rows of each signature: the leaves of the first tree, then those of the second. With neighbour lists (its own, then
+    the others, nearest first) a row searches from its leaf's signature for nearer ones.
     """
 
     trees: tuple[RPTree, ...]
     centres: NDArray[Any]
-    neighbor_lists: NDArray[np.int32] | None = None
-    gaps: NDArray[Any] | None = None
-    deal_seed: int = 0
-    scaling: Scaling | Sphere | None = None
-    beam: int = 1
-    reach: NDArray[np.float64] | None = None
+    neighbor_lists: NDArray[np.int32] | None = None  # (n_leaves, n_near)
+    gaps: NDArray[Any] | None = None  # distances to the first of each list, less rounding errors; only save time
+    deal_seed: int = 0  # assigns training rows to trees if there are several
+    scaling: Scaling | Sphere | None = None  # applied to rows first: trees and centres are in scaled units
+    beam: int = 1  # candidates that the search of a row holds
+    reach: NDArray[np.float64] | None = None  # squared distance of each centre to the farthest row that was sent there
 
     takes_device_rows: ClassVar[bool] = True
 
@@ -196,18 +179,9 @@ class Router:
     ) -> NDArray[np.int32]:
         """Return the signature of each training row, and add it to `sums`; several threads may add to the same.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features), or rows on a GPU
-        rows : ndarray of shape (n_rows,) or range
-            Global numbers of the rows.
-        magic : ndarray of shape (2, n_features + 2)
-            See `dc2.compress.signatures.grids`.
-        near_ids : ndarray of shape (n_rows, few), int32, optional
-            Output: the nearest few signatures of each row, nearest first, as
-            `nearest_and_few` gives them. Needs one tree with neighbour lists.
-        squared : ndarray of shape (n_rows,), float64, optional
-            Output: the squared distance of each row to its signature's centre. Needs one tree.
+        `rows` are their global numbers, `magic` the grids of `dc2.compress.signatures.grids`. OUT `near_ids` (n_rows,
+        few): as of `nearest_and_few`; needs one tree with neighbour lists. OUT `squared` (n_rows,): the squared
+        distance of each row to its signature's centre; needs one tree.
         """
         X = self._on_routing_device(X)
         ids: NDArray[np.int32] = _empty(X, len(X), np.int32)
@@ -339,21 +313,11 @@ def deal(seed: int, rows: NDArray[np.int64], parts: int) -> NDArray[np.intp]:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class StagedRouter:
-    """Routers one after the other, so that rows within the reach of an earlier one never go to signatures of a later.
+    """Routers one after the other: rows within the reach of an earlier one never go to signatures of a later."""
 
-    Attributes
-    ----------
-    whole : Router
-        Of the signatures of all stages, for the nearest few of a row.
-    stages : tuple of Router
-        Without scaling, each with its reach.
-    numbers : tuple of ndarray
-        The number of each stage's signatures among all.
-    """
-
-    whole: Router
-    stages: tuple[Router, ...]
-    numbers: tuple[NDArray[np.int32], ...]
+    whole: Router  # of the signatures of all stages, for the nearest few of a row
+    stages: tuple[Router, ...]  # without scaling, each with its reach
+    numbers: tuple[NDArray[np.int32], ...]  # of each stage's signatures among all
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when it was read from a model file."""

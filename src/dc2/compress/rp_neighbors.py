@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from dc2 import core
 from dc2.compress.neighbor_lists import NEAR, signature_router, with_beam_for
 from dc2.compress.routing import Router
-from dc2.compress.sampling import distinct_rows
 from dc2.compress.scaling import METRICS, Scaling, learn_scaling
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.core.reference import EMPTY
@@ -30,6 +29,7 @@ from dc2.io.model_file import SaveMixin, saved_model, saved_record
 from dc2.io.source import Block
 from dc2.parameters import check_choice, check_integer, usable_threads
 from dc2.random import RandomStateLike, seed_sequence
+from dc2.trees.neighbours import distinct_rows, members_of
 from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
 ALL_ON_LISTS = 512  # distinct rows up to which each list holds all others: then the search is exact
@@ -42,25 +42,13 @@ Found = tuple[NDArray[np.int32], NDArray[Any]]
 @saved_record
 @dataclass(frozen=True, eq=False)
 class NeighborIndex:
-    """The distinct rows with their neighbour lists.
-
-    Attributes
-    ----------
-    columns : Columns
-    router : Router
-        One leaf for each distinct row.
-    leaf_of_row : ndarray of shape (n_rows,), int32
-    n_near : int
-        The first so many entries of each list are the nearest distinct rows, the row itself among them.
-    recall : float
-        Share of the neighbours that searches of new rows find.
-    """
+    """The distinct rows with their neighbour lists."""
 
     columns: Columns
-    router: Router
+    router: Router  # one leaf for each distinct row
     leaf_of_row: NDArray[np.int32]
-    n_near: int
-    recall: float
+    n_near: int  # the first so many entries of each list are the nearest distinct rows, the row itself among them
+    recall: float  # share of the neighbours that searches of new rows find
 
     def check(self) -> None:
         """Raise if a search could leave the arrays; called when read from a model file."""
@@ -86,8 +74,7 @@ class NeighborIndex:
     @cached_property
     def members(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Where the rows of each leaf begin, and the rows in the order of leaves, ascending in each."""
-        starts = np.append(0, np.cumsum(np.bincount(self.leaf_of_row)))
-        return starts, np.argsort(self.leaf_of_row, kind="stable").astype(np.int32)
+        return members_of(self.leaf_of_row, len(self.router.centres))
 
     def among_rows(self, few: int, n_threads: int) -> Found:
         """Return the nearest few of each row, from the lists: the row itself, then the others."""
@@ -267,10 +254,7 @@ class RPNeighbors(SaveMixin, KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, S
         return (self._distances(squared), ids.astype(np.int64)) if return_distance else ids.astype(np.int64)
 
     def kneighbors_graph(
-        self,
-        X: Any = None,
-        n_neighbors: int | None = None,
-        mode: Literal["connectivity", "distance"] = "connectivity",
+        self, X: Any = None, n_neighbors: int | None = None, mode: Literal["connectivity", "distance"] = "connectivity"
     ) -> csr_matrix:
         """Return the neighbours of each row as a sparse matrix, nearest first in each row.
 
@@ -334,7 +318,7 @@ class RPNeighbors(SaveMixin, KnowsItsColumns, ClassNamePrefixFeaturesOutMixin, S
             return ids[:, 1:], squared[:, 1:]
 
         def search(block: Block) -> Found:
-            return record.search(block.X, few)
+            return record.search(block.native_rows, few)
 
         source = self._source(X)
         found = list(engine_for(source, RunOptions(self.n_jobs)).map(search, source, stage="populate"))

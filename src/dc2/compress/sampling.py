@@ -15,6 +15,7 @@ from dc2.core.reference import hash_at, smallest_hashes
 from dc2.engines.engine import Engine
 from dc2.errors import InputError
 from dc2.io.source import Block, Source, check_weights_sum, row_hashes
+from dc2.trees.neighbours import distinct_rows
 from dc2.trees.tree import NO_LIMIT, raise_unusable
 
 ALL = 2**64 - 1
@@ -203,43 +204,6 @@ def _everything(source: Source) -> Sample:
         return Sample(rows, block.X, np.ascontiguousarray(block.weights), len(rows), total)
     kept = block.weights > 0
     return Sample(rows[kept], block.X[kept], block.weights[kept], len(rows), total)
-
-
-@dataclass(frozen=True, eq=False)
-class DistinctRows:
-    """The distinct rows among all.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_distinct,), intp
-        The first row of each, ascending.
-    of_row : ndarray of shape (n_rows,), intp
-        The distinct row that each row equals.
-    """
-
-    first: NDArray[np.intp]
-    of_row: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-
-def distinct_rows(X: NDArray[Any]) -> DistinctRows:
-    """Find equal rows, by sorting a hash of each; 0 and -0 are the same number.
-
-    Examples
-    --------
-    >>> found = distinct_rows(np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]))
-    >>> found.first.tolist(), found.of_row.tolist()
-    ([0, 1], [0, 1, 0])
-    """
-    _, first, of_row = np.unique(row_hashes(X), return_index=True, return_inverse=True)
-    if not np.array_equal(X, X[first[of_row]]):  # a collision of hashes, which hardly ever happens
-        _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return DistinctRows(first[order], rank[of_row.ravel()])
 
 
 def has_distinct_rows(X: NDArray[Any], count: int) -> bool:

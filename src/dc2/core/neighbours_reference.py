@@ -20,21 +20,11 @@ PAIRS_AT_ONCE = 1 << 13  # by one thread
 
 
 def squared_distances_of_pairs(
-    A: NDArray[Any],
-    in_a: NDArray[np.integer[Any]],
-    B: NDArray[Any],
-    in_b: NDArray[np.integer[Any]],
-    n_threads: int = 1,
+    A: NDArray[Any], in_a: NDArray[np.integer[Any]], B: NDArray[Any], in_b: NDArray[np.integer[Any]], n_threads: int = 1
 ) -> NDArray[np.float64]:
     """Return the squared distance of row in_a[i] of A to row in_b[i] of B for each i, in float64.
 
-    Parameters
-    ----------
-    A, B : ndarray of shape (n_rows, n_columns)
-        Of one dtype, float32 or float64.
-    in_a, in_b : ndarray of shape (n_pairs,)
-    n_threads : int, default=1
-        The answer is the same for any number.
+    A and B are of one dtype, float32 or float64. The answer is the same for any number of threads.
 
     Examples
     --------
@@ -187,12 +177,7 @@ def link_neighbours(ids: Ids, before: Ids, width: int) -> tuple[Ids, NDArray[np.
 
 
 def offer_copies(
-    near: Ids,
-    near_distances: Floats,
-    starts: NDArray[np.int64],
-    rows: Ids,
-    ids: Ids,
-    distances: Floats,
+    near: Ids, near_distances: Floats, starts: NDArray[np.int64], rows: Ids, ids: Ids, distances: Floats
 ) -> None:
     """Offer each row the rows equal to it, and the rows equal to its neighbours.
 
@@ -211,13 +196,7 @@ def offer_copies(
             _offer(int(own), np.concatenate(copies), found, ids, distances)
 
 
-def pair_squares(
-    A: Floats,
-    in_a: Ids,
-    B: Floats,
-    in_b: Ids,
-    out: NDArray[np.float64],
-) -> None:
+def pair_squares(A: Floats, in_a: Ids, B: Floats, in_b: Ids, out: NDArray[np.float64]) -> None:
     """Take the squared distance of row in_a[i] of A and row in_b[i] of B for each i, in float64. OUT: `out`."""
     _require(A.shape[1] == B.shape[1], "A and B: as many columns")
     _require(in_a.shape == in_b.shape == out.shape, "in_a, in_b and out: length")
@@ -245,16 +224,8 @@ def find_long_links(to_some: NDArray[np.float64], some: Ids, near: Ids, first: i
     A search for signature c goes on from here at a neighbour that is nearer to c than this signature is. Where there
     is none it would be trapped here, however far from c: then c itself becomes a neighbour.
 
-    Parameters
-    ----------
-    to_some : ndarray of shape (n_signatures, n_some)
-        Distances of all signatures to some.
-    some : ndarray of shape (n_some,)
-        Which those are.
-    near : ndarray of shape (n_rows, n_near)
-        The neighbours of the signatures from `first` on, each its own first.
-    most : int
-        Largest number of long links of a signature.
+    `to_some` (n_signatures, n_some): distances of all signatures to `some`. `near` (n_rows, n_near): the neighbours of
+    the signatures from `first` on, each its own first. `most`: long links of a signature.
     """
     here = to_some[first : first + len(near)]
     left = here > 0

@@ -13,7 +13,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from dc2.compress.compressor import Compressor
-from dc2.compress.sampling import distinct_rows, take_sample
+from dc2.compress.sampling import take_sample
 from dc2.engines.map_rows import RunOptions, engine_for
 from dc2.engines.threads import ThreadEngine
 from dc2.errors import InputError
@@ -57,6 +57,7 @@ from dc2.learn.kernel_solver import (
 from dc2.learn.metadata_routing import check_length
 from dc2.parameters import usable_threads
 from dc2.random import tree_seed
+from dc2.trees.neighbours import distinct_rows
 from dc2.trees.tree import RPTree
 
 SAMPLE_BYTES, FEWEST_SAMPLED, MOST_SAMPLED = 128 * 2**20, 20_000, 2**16
@@ -113,10 +114,13 @@ class KernelMachine:
         ):
             raise InputError("the parts of a KernelMachine do not fit together.")
 
-    def outputs(self, block: Block, names: tuple[str, ...] | None = None) -> Floats:
-        """Return the predictions for the rows of a block, of shape (n_rows, n_outputs)."""
+    def predictor(self, names: tuple[str, ...] | None) -> Callable[[Block], Floats]:
+        """Return the function that predicts the rows of a block, of shape (n_rows, n_outputs)."""
+        return partial(self._outputs, self.shape.at(self.centres), names)  # a forest is grown once
+
+    def _outputs(self, kernel: KernelAt, names: tuple[str, ...] | None, block: Block) -> Floats:
         X = self.metric.apply(usable(block, names).astype(self.centres.dtype, copy=False))
-        outputs = predicted(self.shape.at(self.centres), self.coefficients, X)
+        outputs = predicted(kernel, self.coefficients, X)
         if self.parts is not None:
             outputs += self.parts.outputs(X)
         return np.asarray(outputs * self.scale + self.offset)

@@ -3,7 +3,4 @@
 from dc2.trees.forest import RPForest
 from dc2.trees.tree import RPTree
 
-__all__ = [
-    "RPForest",
-    "RPTree",
-]
+__all__ = ["RPForest", "RPTree"]

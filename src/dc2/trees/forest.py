@@ -158,8 +158,5 @@ def forest_leaf_size(leaf_size: Any, n_points: float) -> float:
 
 
 def _in_threads(function: Any, items: Any, n_jobs: int | None) -> list[Any]:
-    threads = usable_threads(n_jobs)
-    if threads == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(threads, thread_name_prefix="dc2") as pool:
+    with ThreadPoolExecutor(usable_threads(n_jobs), thread_name_prefix="dc2") as pool:
         return list(pool.map(function, items))

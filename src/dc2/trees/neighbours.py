@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from dc2 import core
 from dc2.core.reference import EMPTY, LANES, NORMAL_TABLE, GrowRule, hash_at
+from dc2.io.source import row_hashes
 from dc2.parameters import check_integer
 from dc2.trees.tree import NO_LIMIT, raise_unusable, values_usable
 
@@ -33,31 +35,12 @@ Least = Callable[[NDArray[Any]], NDArray[np.float32] | None]
 
 
 def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: int, least: Least | None = None) -> Lists:
-    """Return the nearest neighbours of each of some points.
+    """Return the ids of each point and its nearest neighbours, `k` in all, nearest first, and their squared distances.
 
-    Up to some thousand points they are exact; beyond that, about 99 of 100 are. Points that share a leaf in one of a
-    few random projection trees are compared, then neighbours of neighbours, until little changes. The lists of 128
-    points are compared with exact ones; as long as they are not good enough, trees with larger leaves follow.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-        float32 or float64.
-    k : int
-        Number of neighbours, including the point itself.
-    seed : int
-        Seed of the trees.
-    n_threads : int
-        Number of threads; the result does not depend on it.
-    least : callable, optional
-        Gives lower bounds of the squared distances among some points. It only saves time.
-
-    Returns
-    -------
-    ids : ndarray of shape (n_points, min(k, n_points)), int32
-        Each point itself, then its neighbours, nearest first; among equally near ones the smaller id first.
-    squared : ndarray of the same shape
-        Squared distances, in the dtype of the points.
+    Among equally near ones the smaller id comes first. Up to some thousand points they are exact; beyond that, about
+    99 of 100 are. Points that share a leaf in one of a few random projection trees are compared, then neighbours of
+    neighbours, until little changes. The lists of 128 points are compared with exact ones; as long as they are not
+    good enough, trees with larger leaves follow. The result does not depend on the threads; `least` only saves time.
 
     Examples
     --------
@@ -72,12 +55,12 @@ def nearest_neighbours(points: NDArray[Any], k: int, *, seed: int, n_threads: in
     if not values_usable(points):
         raise_unusable(points, None, 0)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        distinct = _distinct_points(points)
-        if distinct is None:
+        distinct = distinct_rows(points)
+        if len(distinct) == len(points):
             return _Search(points, k, seed, pool, n_threads).run(least)
         near = _Search(points[distinct.first], k, seed, pool, n_threads).run(least)
         ids, squared = _empty_lists(len(points), k, points.dtype)
-        core.offer_copies(*near, distinct.starts, distinct.rows, ids, squared)
+        core.offer_copies(*near, *members_of(distinct.of_row, len(distinct)), ids, squared)
         return ids, squared
 
 
@@ -93,44 +76,46 @@ def _empty_lists(n_points: int, k: int, dtype: np.dtype[Any]) -> Lists:
 
 
 @dataclass(frozen=True, eq=False)
-class _DistinctPoints:
-    """The distinct points among rows; dc2 searches each of them once.
+class DistinctRows:
+    """The distinct rows among all.
 
     Attributes
     ----------
-    first : ndarray of shape (n_distinct,)
-        The first row of each distinct point, ascending.
-    starts : ndarray of shape (n_distinct + 1,)
-        The rows of point p are rows[starts[p]] to rows[starts[p + 1] - 1], ascending.
-    rows : ndarray of shape (n_points,), int32
+    first : ndarray of shape (n_distinct,), intp
+        The first row of each, ascending.
+    of_row : ndarray of shape (n_rows,), intp
+        The distinct row that each row equals.
     """
 
     first: NDArray[np.intp]
-    starts: NDArray[np.int64]
-    rows: NDArray[np.int32]
+    of_row: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.first)
 
 
-def _distinct_points(points: NDArray[Any]) -> _DistinctPoints | None:
-    """Return the distinct points, or None if all rows are different.
+def distinct_rows(X: NDArray[Any]) -> DistinctRows:
+    """Find equal rows, by sorting a hash of each; 0 and -0 are the same number.
 
-    Only rows with equal checksums are compared. If different rows share a checksum, a point may come twice, which
-    does no harm.
+    Examples
+    --------
+    >>> found = distinct_rows(np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]))
+    >>> found.first.tolist(), found.of_row.tolist()
+    ([0, 1], [0, 1, 0])
     """
-    bits = points.view(np.uint32)
-    factors = hash_at(0, np.arange(bits.shape[1])).astype(np.uint32) | np.uint32(1)
-    keys = bits @ factors
-    order = np.argsort(keys, kind="stable")
-    same = keys[order[1:]] == keys[order[:-1]]
-    maybe = np.flatnonzero(same)
-    same[maybe] = (points[order[maybe]] == points[order[maybe + 1]]).all(axis=1)
-    if not same.any():
-        return None
-    starts = np.append(np.flatnonzero(np.append(True, ~same)), len(order))
-    by_first = np.argsort(order[starts[:-1]])
-    sizes = np.diff(starts)[by_first]
-    new_starts = np.append(0, np.cumsum(sizes))
-    rows = order[np.repeat(starts[by_first] - new_starts[:-1], sizes) + np.arange(len(order))]
-    return _DistinctPoints(order[starts[by_first]], new_starts, rows.astype(np.int32))
+    _, first, of_row = np.unique(row_hashes(X), return_index=True, return_inverse=True)
+    if len(first) < len(X) and not np.array_equal(X, X[first[of_row]]):  # a collision of hashes: hardly ever
+        _, first, of_row = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return DistinctRows(first[order], rank[of_row.ravel()])
+
+
+def members_of(part_of_row: NDArray[Any], n_parts: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the rows of each part begin, and the rows in the order of their parts, ascending in each."""
+    starts = np.append(0, np.cumsum(np.bincount(part_of_row, minlength=n_parts)))
+    return starts, np.argsort(part_of_row, kind="stable").astype(np.int32)
 
 
 # --- the search -----------------------------------------------------------------------------------------------------
@@ -179,7 +164,7 @@ class _Search:
 
     def _leaves(self, growth: int, leaf_size: int) -> list[NDArray[np.int32]]:
         numbers = range(growth * TREES, (growth + 1) * TREES)
-        return list(self.pool.map(lambda number: self._grown(number, leaf_size), numbers))
+        return list(self.pool.map(self._grown, numbers, repeat(leaf_size)))
 
     def _offer_leaves(self, leaves: list[NDArray[np.int32]], leaf_size: int) -> None:
         """Compare points that share a leaf."""
@@ -188,41 +173,33 @@ class _Search:
             self._offer_groups(order, _group_starts(np.bincount(leaf_of_point), self.ids.shape[1], 2 * leaf_size))
 
     def _offer_groups(self, order: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-        self._in_ranges(
-            len(order),
-            RANGES_PER_THREAD * self.n_threads,
-            lambda begin, end: core.offer_groups(
-                self.lanes, self.points.shape[1], order, starts, (begin, end), self.ids, self.squared
-            ),
-        )
+        def offer(begin: int, end: int) -> None:
+            core.offer_groups(self.lanes, self.points.shape[1], order, starts, (begin, end), self.ids, self.squared)
+
+        self._in_ranges(len(order), RANGES_PER_THREAD * self.n_threads, offer)
 
     def _offer_links(self, lists: NDArray[np.int32], before: NDArray[np.int32]) -> None:
         """Compare each point with the neighbours of its neighbours."""
         links, fresh = core.link_neighbours(lists, before, 2 * (lists.shape[1] - 1))
         every = np.arange(len(lists), dtype=np.int32)
-        self._in_ranges(
-            len(lists),
-            RANGES_PER_THREAD * self.n_threads,
-            lambda begin, end: core.offer_links(
-                self.lanes, self.points.shape[1], links, fresh, every[begin:end], self.ids, self.squared,
-                least=self.least, rough=self.rough,
-            ),
-        )  # fmt: skip
+
+        def offer(begin: int, end: int) -> None:
+            job = (self.lanes, self.points.shape[1], links, fresh, every[begin:end], self.ids, self.squared)
+            core.offer_links(*job, least=self.least, rough=self.rough)
+
+        self._in_ranges(len(lists), RANGES_PER_THREAD * self.n_threads, offer)
 
     def _recall(self) -> float:
         """Return the share of neighbours that are as near as the exact ones, for a few points."""
         every = np.arange(len(self.points), dtype=np.int32)
         tried = every[:: -(-len(every) // TRIED)]
         exact = _empty_lists(len(every), self.ids.shape[1], self.squared.dtype)
-        queries_first = np.concatenate([tried, np.setdiff1d(every, tried)])
-        starts = np.array([0, len(every)])
-        self._in_ranges(
-            len(tried),
-            self.n_threads,  # each range reads all points
-            lambda begin, end: core.offer_groups(
-                self.lanes, self.points.shape[1], queries_first, starts, (begin, end), *exact
-            ),
-        )
+        queries_first, starts = np.concatenate([tried, np.setdiff1d(every, tried)]), np.array([0, len(every)])
+
+        def offer(begin: int, end: int) -> None:
+            core.offer_groups(self.lanes, self.points.shape[1], queries_first, starts, (begin, end), *exact)
+
+        self._in_ranges(len(tried), self.n_threads, offer)  # each range reads all points
         return float((self.squared[tried, 1:] <= exact[1][tried, -1:]).mean())
 
     def _in_ranges(self, count: int, n_ranges: int, work: Callable[[int, int], None]) -> None:

@@ -110,17 +110,10 @@ class RPTree:
             check_integer("max_leaves", max_leaves, low=1)
         check_random_directions(cut, CUTS, sharpen, n_candidates)
         rows = checked_rows(X, sample_weight)
-        tree, _ = grow_on(
-            rows.X,
-            rows.weights,
-            seed=tree_seed(seed_sequence(rng)),
-            leaf_size=0.0 if leaf_size is None else float(leaf_size),
-            max_leaves=NO_LIMIT if max_leaves is None else int(max_leaves),
-            cut=cut,
-            sharpen=sharpen,
-            n_candidates=n_candidates,
-        )
-        return tree
+        size, most = float(leaf_size or 0), NO_LIMIT if max_leaves is None else int(max_leaves)
+        options: dict[str, Any] = {"cut": cut, "sharpen": sharpen, "n_candidates": n_candidates}
+        seed = tree_seed(seed_sequence(rng))
+        return grow_on(rows.X, rows.weights, seed=seed, leaf_size=size, max_leaves=most, **options)[0]
 
     @property
     def arrays(self) -> FlatTree:
@@ -153,13 +146,7 @@ class RPTree:
         return depths
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Return the leaf of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            The rows, taken as the tree's dtype.
-        """
+        """Return the leaf of every row, taken as the tree's dtype."""
         rows = checked_rows(X).X
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has {rows.shape[1]} columns, but the tree was grown on {self.n_features}.")
@@ -255,29 +242,16 @@ def grow_on(
 
 def graft(top: RPTree, branches: list[RPTree]) -> RPTree:
     """Put one tree in the place of each leaf of another; leaves are numbered branch after branch."""
-    node_starts = np.cumsum([len(top.thresholds), *(len(branch.thresholds) for branch in branches)])
-    leaf_starts = np.cumsum([0, *(branch.n_leaves for branch in branches)])
-
-    def moved(children: NDArray[np.int32], node_start: int, leaf_start: int) -> NDArray[np.int32]:
-        return np.where(children >= 0, children + node_start, children - leaf_start).astype(np.int32)
-
-    roots = np.array(
-        [
-            node_start if len(branch.thresholds) else ~leaf_start
-            for branch, node_start, leaf_start in zip(branches, node_starts[:-1], leaf_starts[:-1], strict=True)
-        ]
-    )
-    top_children = np.where(top.children >= 0, top.children, roots[np.where(top.children >= 0, 0, ~top.children)])
+    node_starts = np.cumsum([len(top.thresholds), *(len(branch.thresholds) for branch in branches)]).tolist()
+    leaf_starts = np.cumsum([0, *(branch.n_leaves for branch in branches)]).tolist()
+    roots, children = [], []
+    for branch, node, leaf in zip(branches, node_starts, leaf_starts, strict=False):
+        roots.append(node if len(branch.thresholds) else ~leaf)
+        children.append(np.where(branch.children >= 0, branch.children + node, branch.children - leaf))
+    is_leaf = top.children < 0
+    top_children = np.where(is_leaf, np.array(roots)[np.where(is_leaf, ~top.children, 0)], top.children)
     return RPTree(
-        np.concatenate([top.directions, *(branch.directions for branch in branches)]),
-        np.concatenate([top.thresholds, *(branch.thresholds for branch in branches)]),
-        np.concatenate(
-            [
-                top_children.astype(np.int32),
-                *(
-                    moved(branch.children, int(node_start), int(leaf_start))
-                    for branch, node_start, leaf_start in zip(branches, node_starts, leaf_starts, strict=False)
-                ),
-            ]
-        ),
+        np.concatenate([part.directions for part in (top, *branches)]),
+        np.concatenate([part.thresholds for part in (top, *branches)]),
+        np.concatenate([top_children, *children]).astype(np.int32),
     )
