@@ -227,6 +227,19 @@ def test_dask_gives_what_arrays_give(fitted: KernelRegressor) -> None:
     np.testing.assert_allclose(lazy.compute(), fitted.predict(NEW), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["dask", "blocks"])
+def test_iterations_give_the_same_from_any_source(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(kernel_fit, "FEWEST_SAMPLED", 1_500)
+    monkeypatch.setattr(kernel_fit, "SAMPLE_BYTES", 1)
+    settings = QUICK | {"n_centres": 100, "n_parts": 1, "ridge": 0.01, "bandwidth": 2.0}
+    expected = KernelRegressor(**settings).fit(MANY, TARGETS).predict(NEW)
+    if kind == "dask":
+        rows: Any = pytest.importorskip("dask.array").from_array(MANY, chunks=(1_700, 10))
+    else:
+        rows = lambda: iter([MANY[:999], MANY[999:]])  # noqa: E731
+    np.testing.assert_allclose(KernelRegressor(**settings).fit(rows, TARGETS).predict(NEW), expected, rtol=1e-6)
+
+
 def test_a_frame_may_name_its_target() -> None:
     frame = pd.DataFrame(MANY[:300]).add_prefix("x")
     by_name = KernelRegressor("gaussian", random_state=0).fit(frame.assign(y=TARGETS[:300]), "y")

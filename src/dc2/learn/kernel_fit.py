@@ -114,10 +114,13 @@ class KernelMachine:
         ):
             raise InputError("the parts of a KernelMachine do not fit together.")
 
-    def outputs(self, block: Block, names: tuple[str, ...] | None = None) -> Floats:
-        """Return the predictions for the rows of a block, of shape (n_rows, n_outputs)."""
+    def predictor(self, names: tuple[str, ...] | None) -> Callable[[Block], Floats]:
+        """Return the function that predicts the rows of a block, of shape (n_rows, n_outputs)."""
+        return partial(self._outputs, self.shape.at(self.centres), names)  # a forest is grown once
+
+    def _outputs(self, kernel: KernelAt, names: tuple[str, ...] | None, block: Block) -> Floats:
         X = self.metric.apply(usable(block, names).astype(self.centres.dtype, copy=False))
-        outputs = predicted(self.shape.at(self.centres), self.coefficients, X)
+        outputs = predicted(kernel, self.coefficients, X)
         if self.parts is not None:
             outputs += self.parts.outputs(X)
         return np.asarray(outputs * self.scale + self.offset)

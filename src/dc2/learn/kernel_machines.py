@@ -268,10 +268,10 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
         names = [id_columns] if isinstance(id_columns, str) else list(id_columns)
         source = self._source(X, names)
         check_room(target, source.n_rows)
-        machine, feature_names = self._record.machine, source.feature_names
+        outputs_of = self._record.machine.predictor(source.feature_names)
 
         def predict_block(block: Block) -> tuple[Any, Any]:
-            outputs = self._predicted(machine.outputs(block, feature_names))
+            outputs = self._predicted(outputs_of(block))
             if outputs.ndim == 2:
                 return {f"{column}{number}": values for number, values in enumerate(outputs.T)}, block.extra
             return outputs, block.extra
@@ -284,10 +284,8 @@ class KernelMachineBase(TransformerMixin, SaveMixin, KnowsItsColumns, BaseEstima
     def _map_outputs(self, X: Any, finish: Callable[[NDArray[np.float64]], NDArray[Any]]) -> Any:
         check_is_fitted(self)
         source, machine = self._source(X), self._record.machine
-        names = source.feature_names
-        return self._mapped(
-            source, lambda block: finish(machine.outputs(block, names)), finish(machine.offset[None, :])
-        )
+        outputs_of = machine.predictor(source.feature_names)
+        return self._mapped(source, lambda block: finish(outputs_of(block)), finish(machine.offset[None, :]))
 
     def _mapped(self, source: Source, function: Callable[[Block], NDArray[Any]], like: NDArray[Any]) -> Any:
         """Apply a function to each block; `like` shows the form of one row of the result."""
