@@ -30,11 +30,14 @@ def as_command(run: Callable[[Any], None]) -> Callable[..., None]:
     <Signature (*, name: str, times: int = 2) -> None>
     """
     (record,) = (hint for name, hint in get_type_hints(run).items() if name != "return")
-    hints = get_type_hints(record, include_extras=True)
+    hints = get_type_hints(record)
     own_first = sorted(dataclasses.fields(record), key=lambda field: field.name not in record.__annotations__)
     parameters = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(field),
+            annotation=Annotated[hints[field.name], *field.metadata.values()],
         )
         for field in own_first
     ]
@@ -79,15 +82,5 @@ def _dc2(
     """The options of dc2 itself."""
 
 
-for _command in (
-    as_command(cluster),
-    as_command(predict),
-    as_command(update),
-    as_command(compare),
-    as_command(compress),
-    as_command(info),
-    report,
-    export,
-    demo,
-):
-    app.command()(with_plain_errors(_command))
+for _command in (cluster, predict, update, compare, compress, info, report, export, demo):
+    app.command()(with_plain_errors(as_command(_command)))

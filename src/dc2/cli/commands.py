@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -150,14 +150,7 @@ def _describe(fact: Any) -> str:
     return f"{fact:,}" if isinstance(fact, int) else f"{fact:.4g}"
 
 
-def report(
-    model: options.ModelFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The page; beside the model, if not given.")
-    ] = None,
-    force: options.Force = False,
-    debug: options.Debug = False,
-) -> None:
+def report(wanted: options.ReportOptions) -> None:
     """Write a report of a model: one HTML file that needs no network.
 
     Example: dc2 report model.dc2 -o report.html
@@ -167,20 +160,16 @@ def report(
     from dc2.cli.run import check_outputs
     from dc2.report.cluster_report import write_report
 
-    clusterer = load_clusterer(model)
-    page = output or model.with_suffix(".html")
-    files = check_outputs({"report": page}, force=force, inputs=[str(model)])
+    clusterer = load_clusterer(wanted.model)
+    page = wanted.output or wanted.model.with_suffix(".html")
+    files = check_outputs({"report": page}, force=wanted.force, inputs=[str(wanted.model)])
     with writing(files["report"]):
-        write_report(clusterer, files["report"], source_description=f"the model {model.name}", overwrite=force)
+        described = f"the model {wanted.model.name}"
+        write_report(clusterer, files["report"], source_description=described, overwrite=wanted.force)
     print(f"Open {page} in a browser.")
 
 
-def export(
-    model: options.ModelFile,
-    output: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The graph (.onnx).")],
-    force: options.Force = False,
-    debug: options.Debug = False,
-) -> None:
+def export(wanted: options.ExportOptions) -> None:
     """Write a model's predict as an ONNX graph, for programs without Python.
 
     Example: dc2 export model.dc2 model.onnx
@@ -189,7 +178,7 @@ def export(
     from dc2.cli.error_messages import writing
     from dc2.cli.run import check_outputs
 
-    clusterer = load_clusterer(model)
-    files = check_outputs({"ONNX model": output}, force=force, inputs=[str(model)])
+    clusterer = load_clusterer(wanted.model)
+    files = check_outputs({"ONNX model": wanted.output}, force=wanted.force, inputs=[str(wanted.model)])
     with writing(files["ONNX model"]):
-        clusterer.to_onnx(files["ONNX model"], overwrite=force)
+        clusterer.to_onnx(files["ONNX model"], overwrite=wanted.force)

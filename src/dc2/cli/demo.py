@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from dc2.cli import options
 from dc2.cli.commands import cluster
@@ -21,52 +17,55 @@ NOISE_SHARE = 0.03
 DRAWN = 20_000
 
 
-def demo(
-    rows: Annotated[int, typer.Option("--rows", min=1000, metavar="NUMBER", help="Rows to make.")] = 2_000_000,
-    folder: Annotated[Path, typer.Option("--folder", metavar="FOLDER", help="Where to write the files.")] = Path(
-        "demo"
-    ),
-    debug: options.Debug = False,
-) -> None:
+def demo(wanted: options.DemoOptions) -> None:
     """Make two interleaved shapes in noise, cluster them, and compare with K-means."""
-    began = time.perf_counter()
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
+
+    from dc2.cli.error_messages import writing
+    from dc2.cluster.dc2_clustering import DC2Clustering
+    from dc2.io.frame_columns import import_pyarrow
+    from dc2.io.outputs import write_labels
+
+    began, rows, folder = time.perf_counter(), wanted.rows, wanted.folder
     folder.mkdir(parents=True, exist_ok=True)
     X, truth = _shapes_in_noise(rows)
+    shapes = truth >= 0  # noise belongs to neither
     data, labels, report = folder / "shapes.parquet", folder / "labels.parquet", folder / "report.html"
-    _write(data, X, truth)
+    with writing(data):
+        write_labels(data, [{"x": X[:, 0], "y": X[:, 1], "truth": truth}])
     print(f"Two interleaved shapes, and {NOISE_SHARE:.0%} noise: {data} ({rows:,} rows)\n")
 
-    files = {"-o": labels, "--model": folder / "model.dc2", "--report": report}
-    found, seconds = _timed(lambda rows: _clustered(rows, files), data)
-    by_kmeans, kmeans_seconds = _timed(_kmeans, X)
-    by_dc2, dc2_seconds = _timed(_dc2, X)
-    print(f"\n  {'':<28} {'seconds':>7}  adjusted Rand index")
-    for name, spent, answer in (
-        ("K-means, rows in memory", kmeans_seconds, by_kmeans),
-        ("dc2, rows in memory", dc2_seconds, by_dc2),
-        ("dc2, from file to report", seconds, found),
-    ):
-        print(f"  {name:<28} {spent:>7.2f}  {_score(truth, answer):>19.3f}")
-    picture = folder / "demo.png"
-    _draw(picture, X, {"truth": truth, "K-means": _coloured(by_kmeans, truth), "dc2": _coloured(found, truth)})
-    print(f"\nDone in {time.perf_counter() - began:.0f} seconds. See {picture}, and open {report} in a browser.")
-
-
-def _clustered(data: Path, files: dict[str, Path]) -> NDArray[Any]:
-    """Say the command, run it and return the labels that it wrote."""
-    shown = [str(data), "--id", "truth", *(str(part) for pair in files.items() for part in pair)]
-    print(f"$ dc2 cluster {shlex.join(shown)} --force\n")
-    cluster(
-        options.ClusterOptions(
-            data=[str(data)],
-            id_columns=["truth"],
-            output=files["-o"],
-            model=files["--model"],
-            report=files["--report"],
-            force=True,
+    def from_file() -> NDArray[Any]:
+        model = folder / "model.dc2"
+        shown = f"{data} --id truth -o {labels} --model {model} --report {report} --force"
+        print(f"$ dc2 cluster {shown}\n")
+        wanted = options.ClusterOptions(
+            data=[str(data)], id_columns=["truth"], output=labels, model=model, report=report, force=True
         )
+        cluster(wanted)
+        found: NDArray[Any] = import_pyarrow("parquet").read_table(labels).column("label").to_numpy()
+        return found
+
+    ways = {
+        "K-means, rows in memory": lambda: KMeans(2, n_init=1, random_state=0).fit(X).labels_,
+        "dc2, rows in memory": lambda: DC2Clustering(scale="standard", random_state=0).fit(X).labels_,
+        "dc2, from file to report": from_file,
+    }
+    answers, lines = {}, []
+    for name, way in ways.items():
+        since = time.perf_counter()
+        answers[name] = way()
+        score = adjusted_rand_score(truth[shapes], answers[name][shapes])
+        lines.append(f"  {name:<28} {time.perf_counter() - since:>7.2f}  {score:>19.3f}")
+    print(f"\n  {'':<28} {'seconds':>7}  adjusted Rand index", *lines, sep="\n")
+
+    by_kmeans, _, by_file = (
+        (found if (found == truth)[shapes].mean() >= 0.5 else 1 - found) for found in answers.values()
     )
-    return _read_labels(files["-o"])
+    picture = folder / "demo.png"
+    _draw(picture, X, {"truth": truth, "K-means": by_kmeans, "dc2": by_file})
+    print(f"\nDone in {time.perf_counter() - began:.0f} seconds. See {picture}, and open {report} in a browser.")
 
 
 def _shapes_in_noise(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
@@ -82,53 +81,6 @@ def _shapes_in_noise(rows: int) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     X[noise] = rng.uniform((-1.5, -1.0), (2.5, 1.5), (int(noise.sum()), 2))
     truth[noise] = -1
     return X, truth
-
-
-def _write(path: Path, X: NDArray[Any], truth: NDArray[Any]) -> None:
-    from dc2.cli.error_messages import writing
-    from dc2.io.outputs import write_labels
-
-    with writing(path):
-        write_labels(path, [{"x": X[:, 0], "y": X[:, 1], "truth": truth}])
-
-
-def _read_labels(path: Path) -> NDArray[Any]:
-    from dc2.io.frame_columns import import_pyarrow
-
-    labels: NDArray[Any] = import_pyarrow("parquet").read_table(path).column("label").to_numpy()
-    return labels
-
-
-def _timed(cluster_rows: Callable[[Any], Any], X: Any) -> tuple[NDArray[Any], float]:
-    since = time.perf_counter()
-    return cluster_rows(X), time.perf_counter() - since
-
-
-def _kmeans(X: NDArray[Any]) -> NDArray[Any]:
-    from sklearn.cluster import KMeans
-
-    labels: NDArray[Any] = KMeans(2, n_init=1, random_state=0).fit(X).labels_
-    return labels
-
-
-def _dc2(X: NDArray[Any]) -> NDArray[np.int32]:
-    from dc2.cluster.dc2_clustering import DC2Clustering
-
-    return DC2Clustering(scale="standard", random_state=0).fit(X).labels_
-
-
-def _score(truth: NDArray[Any], labels: NDArray[Any]) -> float:
-    """Return how well the shapes were found; noise belongs to neither."""
-    from sklearn.metrics import adjusted_rand_score
-
-    shapes = truth >= 0
-    return float(adjusted_rand_score(truth[shapes], labels[shapes]))
-
-
-def _coloured(labels: NDArray[Any], truth: NDArray[Any]) -> NDArray[Any]:
-    """Return two clusters numbered as the shapes they mostly are."""
-    shapes = truth >= 0
-    return labels if (labels == truth)[shapes].mean() >= 0.5 else 1 - labels
 
 
 def _draw(path: Path, X: NDArray[Any], labellings: dict[str, NDArray[Any]]) -> None:

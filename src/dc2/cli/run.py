@@ -353,6 +353,32 @@ def hint_for(clusterer: DC2Clustering, source: Source) -> str:
     return hint_on_codes(source.as_numbers())
 
 
+MOST_DECISIONS = 12
+
+
+def decision_facts(decisions: Mapping[str, str]) -> dict[str, str]:
+    """Return what was done with columns, a line for equal decisions, columns that were left out first.
+
+    Examples
+    --------
+    >>> decision_facts({"a": "scaled", "b": "scaled", "c": "left out: constant"})
+    {'column c': 'left out: constant', 'columns a, b': 'scaled'}
+    """
+    named: dict[str, list[str]] = {}
+    for name, decision in decisions.items():
+        named.setdefault(decision, []).append(name)
+    order = sorted(named, key=lambda decision: not decision.startswith("left out"))
+    facts = {}
+    for decision in order[:MOST_DECISIONS]:
+        names = named[decision]
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        facts[f"column{'s' if len(names) > 1 else ''} {shown}"] = decision
+    if len(order) > MOST_DECISIONS:
+        rest = sum(len(named[decision]) for decision in order[MOST_DECISIONS:])
+        facts["more columns"] = f"{rest} others were prepared; the report and --json say how"
+    return facts
+
+
 def print_clusters(
     clusterer: DC2Clustering,
     sizes: ClusterSizes,
@@ -389,7 +415,7 @@ def print_clusters(
     summary.print_summary(
         f"{count(len(sizes.sizes), 'cluster')} in {count(n_rows, 'row')} of {count(n_columns, 'column')}",
         {
-            **{f"column {name}": decision for name, decision in decisions.items()},
+            **decision_facts(decisions),
             **choice_facts(clusterer, statistics),
             "known": ", ".join(f"cluster {k} is {name!r}" for k, name in enumerate(classes) if name is not None),
             "hint": hint,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,36 @@ MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 LARGEST_AREA = 160.0
 
 
-class SignatureMapDisplay:
+class Display:
+    """A plot: what is drawn, and how; subclasses have `from_estimator` too.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Matplotlib's axes and figure.
+    """
+
+    def plot(self, *, ax: Any = None, **look: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; None makes a new figure.
+        **look
+            Passed to the method of the axes that draws: `scatter`, `imshow` or `plot`.
+        """
+        self.ax_ = new_axes(ax, type(self).__name__)
+        self.figure_ = self.ax_.figure
+        self._draw(self.ax_, look)
+        return self
+
+    def _draw(self, ax: Any, look: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SignatureMapDisplay(Display):
     """A map of the signatures, coloured by cluster and sized by the rows they stand for.
 
     Make one with `from_estimator`.
@@ -84,8 +114,6 @@ class SignatureMapDisplay:
 
     Attributes
     ----------
-    ax_, figure_
-        Matplotlib's axes and figure.
     clusters_ : list of PathCollection
         The points of each cluster.
     noise_ : PathCollection or None
@@ -103,20 +131,11 @@ class SignatureMapDisplay:
     2
     """
 
-    def __init__(
-        self,
-        *,
-        xy: NDArray[np.float64],
-        labels: NDArray[np.int32],
-        weights: NDArray[np.float64],
-        x_title: str = "",
-        y_title: str = "",
-    ) -> None:
-        self.xy = xy
-        self.labels = labels
-        self.weights = weights
-        self.x_title = x_title
-        self.y_title = y_title
+    xy: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    x_title: str = ""
+    y_title: str = ""
 
     @classmethod
     def from_estimator(
@@ -125,7 +144,7 @@ class SignatureMapDisplay:
         *,
         layout: Literal["auto", "columns", "variation", "neighbours"] = "auto",
         ax: Any = None,
-        **scatter_kwargs: Any,
+        **look: Any,
     ) -> SignatureMapDisplay:
         """Draw the signatures of a fitted clusterer.
 
@@ -136,10 +155,8 @@ class SignatureMapDisplay:
         layout : {"auto", "columns", "variation", "neighbours"}, default="auto"
             The first two columns; the two directions of most variation; or a t-SNE of the similarity. "auto" takes
             the columns of data that has one or two, and otherwise the neighbours.
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **scatter_kwargs
-            Passed to `matplotlib.axes.Axes.scatter`.
+        ax, **look
+            As in `plot`.
         """
         check_choice("layout", layout, ["auto", "columns", "variation", "neighbours"])
         statistics = ClusterStatistics.of(estimator)
@@ -151,46 +168,35 @@ class SignatureMapDisplay:
             x_title=chosen.x_title,
             y_title=chosen.y_title,
         )
-        return display.plot(ax=ax, **scatter_kwargs)
+        return display.plot(ax=ax, **look)
 
-    def plot(self, *, ax: Any = None, **scatter_kwargs: Any) -> SignatureMapDisplay:
-        """Draw the map.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **scatter_kwargs
-            Passed to `matplotlib.axes.Axes.scatter`.
-        """
-        ax = new_axes(ax, type(self).__name__)
+    def _draw(self, ax: Any, look: dict[str, Any]) -> None:
         areas = LARGEST_AREA * self.weights / self.weights.max() + 4.0
         self.clusters_ = []
         for cluster in np.unique(self.labels[self.labels >= 0]):
             own = self.labels == cluster
-            look = {"color": colour(cluster), "marker": MARKERS[shape(cluster)], "alpha": 0.8, "linewidths": 0}
-            points = ax.scatter(*self.xy[own].T, s=areas[own], label=f"{cluster}", **(look | scatter_kwargs))
+            usual = {"color": colour(cluster), "marker": MARKERS[shape(cluster)], "alpha": 0.8, "linewidths": 0}
+            points = ax.scatter(*self.xy[own].T, s=areas[own], label=f"{cluster}", **(usual | look))
             self.clusters_.append(points)
         self.noise_ = None
         out = self.labels < 0
         if out.any():
-            look = {"color": NOISE_COLOUR, "marker": "x", "alpha": 0.8, "linewidths": 1}
-            self.noise_ = ax.scatter(*self.xy[out].T, s=areas[out], label="noise", **(look | scatter_kwargs))
+            usual = {"color": NOISE_COLOUR, "marker": "x", "alpha": 0.8, "linewidths": 1}
+            self.noise_ = ax.scatter(*self.xy[out].T, s=areas[out], label="noise", **(usual | look))
         ax.set(xlabel=self.x_title, ylabel=self.y_title)
         if not self.x_title and not self.y_title:
             ax.set(xticks=[], yticks=[])
         legend = ax.legend(title="cluster", ncols=1 + len(self.clusters_) // 15, loc="best", fontsize="small")
         for handle in legend.legend_handles:
             handle.set_sizes([30.0])
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 STRONGEST = 2.0
 MOST_NUMBERS = 400
 
 
-class ClusterProfileDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusterProfileDisplay(Display):
     """How far each cluster's mean of a column lies from that of all rows, in standard deviations.
 
     Make one with `from_estimator`.
@@ -204,8 +210,6 @@ class ClusterProfileDisplay:
 
     Attributes
     ----------
-    ax_, figure_
-        Matplotlib's axes and figure.
     image_ : AxesImage
         The heat map.
 
@@ -220,13 +224,12 @@ class ClusterProfileDisplay:
     ['x1']
     """
 
-    def __init__(self, *, difference: NDArray[np.float64], names: list[str]) -> None:
-        self.difference = difference
-        self.names = names
+    difference: NDArray[np.float64]
+    names: list[str]
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_columns: int = 20, ax: Any = None, **imshow_kwargs: Any
+        cls, estimator: Any, *, n_columns: int = 20, ax: Any = None, **look: Any
     ) -> ClusterProfileDisplay:
         """Draw the profile of a fitted clusterer.
 
@@ -236,31 +239,19 @@ class ClusterProfileDisplay:
             Fitted or loaded.
         n_columns : int, default=20
             At most so many columns: those in which clusters differ most.
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **imshow_kwargs
-            Passed to `matplotlib.axes.Axes.imshow`.
+        ax, **look
+            As in `plot`.
         """
         check_integer("n_columns", n_columns, low=1)
         profile = ClusterStatistics.of(estimator).profile
         shown = profile.differing_columns(n_columns)
         display = cls(difference=profile.difference[:, shown], names=[profile.names[i] for i in shown])
-        return display.plot(ax=ax, **imshow_kwargs)
+        return display.plot(ax=ax, **look)
 
-    def plot(self, *, ax: Any = None, **imshow_kwargs: Any) -> ClusterProfileDisplay:
-        """Draw the heat map: columns of the data downward, clusters to the right.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **imshow_kwargs
-            Passed to `matplotlib.axes.Axes.imshow`.
-        """
-        ax = new_axes(ax, type(self).__name__)
-        look = {"cmap": "PuOr_r", "vmin": -STRONGEST, "vmax": STRONGEST, "aspect": "auto"} | imshow_kwargs
+    def _draw(self, ax: Any, look: dict[str, Any]) -> None:
+        usual = {"cmap": "PuOr_r", "vmin": -STRONGEST, "vmax": STRONGEST, "aspect": "auto"}
         heat = self.difference.T
-        self.image_ = ax.imshow(heat, **look)
+        self.image_ = ax.imshow(heat, **(usual | look))
         ax.set_yticks(range(len(self.names)), self.names)
         ax.set_xticks(range(heat.shape[1]), [str(cluster) for cluster in range(heat.shape[1])])
         ax.set(xlabel="cluster")
@@ -269,11 +260,10 @@ class ClusterProfileDisplay:
                 ink = "white" if abs(value) > 0.75 * STRONGEST else "black"
                 ax.text(column, row, f"{value:+.1f}", ha="center", va="center", color=ink, fontsize="small")
         ax.figure.colorbar(self.image_, ax=ax, label="standard deviations from the mean", extend="both")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
-class SpectrumDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SpectrumDisplay(Display):
     """The leading eigenvalues of the normalized similarity, drawn as 1 - eigenvalue on a logarithmic axis.
 
     The i-th is about the cost of cutting the signatures into i groups. If it jumps, the next cut would go through
@@ -288,8 +278,6 @@ class SpectrumDisplay:
 
     Attributes
     ----------
-    ax_, figure_
-        Matplotlib's axes and figure.
     gap_ : int or None
         Number of groups before the jump, if there is one.
 
@@ -304,43 +292,30 @@ class SpectrumDisplay:
     2
     """
 
-    def __init__(self, *, eigenvalues: NDArray[np.float64], n_clusters: int) -> None:
-        self.eigenvalues = eigenvalues
-        self.n_clusters = n_clusters
+    eigenvalues: NDArray[np.float64]
+    n_clusters: int
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **plot_kwargs: Any) -> SpectrumDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **look: Any) -> SpectrumDisplay:
         """Draw the eigenvalues of a fitted clusterer.
 
         Parameters
         ----------
         estimator : DC2Clustering, RPFCluster, RASP or KASP
             Fitted or loaded.
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **plot_kwargs
-            Passed to `matplotlib.axes.Axes.plot`.
+        ax, **look
+            As in `plot`.
         """
         n_clusters = ClusterStatistics.of(estimator).n_clusters
         display = cls(eigenvalues=estimator.eigenvalues_, n_clusters=n_clusters)
-        return display.plot(ax=ax, **plot_kwargs)
+        return display.plot(ax=ax, **look)
 
-    def plot(self, *, ax: Any = None, **plot_kwargs: Any) -> SpectrumDisplay:
-        """Draw the spectrum.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; None makes a new figure.
-        **plot_kwargs
-            Passed to `matplotlib.axes.Axes.plot`.
-        """
-        ax = new_axes(ax, type(self).__name__)
+    def _draw(self, ax: Any, look: dict[str, Any]) -> None:
         self.gap_ = gap_after(self.eigenvalues)
         groups = np.arange(1, len(self.eigenvalues) + 1)
         costs = cut_costs(self.eigenvalues)
         made = groups <= self.n_clusters
-        look = {"marker": "o", "linestyle": "none"} | plot_kwargs
+        look = {"marker": "o", "linestyle": "none"} | look
         # Into one group nothing needs to be cut: the first eigenvalue is always 1.
         ax.plot(groups[made][1:], costs[made][1:], **({"color": colour(0), "label": "clusters"} | look))
         ax.plot(groups[~made], costs[~made], **({"color": "0.6", "label": "further cuts"} | look))
@@ -350,5 +325,3 @@ class SpectrumDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         if len(groups) > 1:
             ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
