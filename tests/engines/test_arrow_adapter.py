@@ -38,6 +38,7 @@ class Partitions:
     repeats: int = 1
     worker_version: str | None = None
     system: str = "the stand-in"
+    most: int = 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -49,7 +50,8 @@ class Partitions:
     def first(self, names: Sequence[str]) -> pa.Table:
         return pa.concat_tables(self.parts).select(names)[:1]
 
-    def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+    def records(self, names: Sequence[str], task: Task, merge: Task | None, most: int) -> Iterator[pa.RecordBatch]:
+        self.most = most
         original = versions.__version__
         versions.__version__ = self.worker_version or original
         try:
@@ -160,6 +162,14 @@ def test_signatures_do_not_depend_on_the_tasks_that_ran_twice() -> None:
     )
     assert np.array_equal(once.signatures_.points, twice.signatures_.points)
     assert once.signatures_.weights.sum() == 900
+
+
+def test_a_pass_returns_no_more_bytes_than_it_reads() -> None:
+    table = table_of(6_000)
+    for n_signatures, fewest, most in ((500, 64, 64), (5, 65, 1_000)):
+        frame = cut(table, 1)
+        Compressor(n_signatures, random_state=0).fit(ArrowSource(frame, columns=FEATURES))
+        assert fewest <= frame.most <= most
 
 
 def test_random_dealing_goes_by_keys_too() -> None:

@@ -76,84 +76,72 @@ class DC2Clustering(SignatureClusterer):
     Parameters
     ----------
     n_clusters : "auto", int, (low, high) or range, default="auto"
-        Number of clusters. "auto" chooses a number that the data support, possibly 1, without an upper limit. A pair
-        or a range limits the choice. A number is always met if there are that many distinct rows.
+        "auto" chooses a number that the data support, possibly 1; a pair or a range limits the choice. A number is met
+        if there are that many distinct rows.
     n_signatures : "auto" or int, default="auto"
-        Number of signatures. "auto" depends only on distinct rows, columns and `n_clusters`. Few rows are not
-        compressed: up to 16,384 in four columns or fewer, 4096 more for each further column, at most 100,000 rows and
-        64 million numbers. Above that, the number grows with rows and with the columns that matter, to 21,399 for 784
-        columns. A given number is always used; a few thousand make a fit of tens of thousands of rows faster and less
-        fine.
+        "auto" depends only on distinct rows, columns and `n_clusters`: few rows (16,384 in four columns, 4096 more for
+        each further one, at most 100,000) are not compressed; above, the number grows with rows and columns, to 21,399
+        for 784 columns. A few thousand make a fit of tens of thousands of rows faster and less fine.
     similarity : {"graph", "rpf", "gaussian"} or an object such as ``NeighborGraph(n_neighbors=8)``, default="graph"
-        Similarity of two signatures. "graph" is a sparse neighbour graph, clustered by communities. "rpf" and
-        "gaussian" are dense kernels for up to about 2000 signatures, clustered by spectral clustering.
+        "graph" is a sparse neighbour graph, clustered by communities; "rpf" and "gaussian" are dense kernels for up to
+        about 2000 signatures, clustered by spectral clustering.
     metric : {"euclidean", "cosine", "haversine", "precomputed"}, default="euclidean"
-        With "cosine" only the direction of a row counts, which suits embeddings. A row of zeros has none and is
-        refused. With "haversine" rows are latitude and longitude in degrees, in this order or by their names, and
-        distances are in kilometres; nothing is scaled or prepared. With "precomputed" X is a graph: a sparse matrix
-        that holds the neighbours of each row, such as that of `KNeighborsTransformer`, or a dense matrix of all
-        distances of up to 20,000 rows. Everything that needs coordinates raises ParameterError.
+        With "cosine" only the direction of a row counts. With "haversine" rows are latitude and longitude in degrees,
+        in this order or by their names, and distances are in kilometres. With "precomputed" X is a graph: a sparse
+        matrix of the neighbours of each row, such as that of `KNeighborsTransformer`, or a dense matrix of all
+        distances of up to 20,000 rows; what needs coordinates raises ParameterError.
     precomputed : {"distances", "similarities"}, default="distances"
-        What a given graph holds. Only the nearest neighbours of a row count, up to 15 unless `similarity` is a
-        ``NeighborGraph`` that says otherwise.
+        What a given graph holds. Of a row count the nearest 15 neighbours, or as many as a ``NeighborGraph`` says.
     scale : {None, "standard", "robust"}, default=None
         Scaling of columns: by mean and standard deviation, or by median and quartile distance.
     prepare : "auto", TablePreparer or None, default="auto"
-        What to do with text, dates or missing values. "auto" prepares a data frame, a file or a dataset if a column is
-        not numeric or has missing values, and warns once with what it did to each column. A table of numbers is only
-        standardised, with a warning, if interquartile ranges differ more than thirtyfold; arrays never are. A
-        `TablePreparer` prepares every table by its parameters. None refuses anything but numbers. If a table is
-        prepared, `scale` must be None, and new rows need the columns by name.
+        "auto" prepares a frame, a file or a dataset with text, dates or missing values, and warns once with what it did
+        to each column; a table of numbers is standardised, with a warning, if interquartile ranges differ more than
+        thirtyfold. A `TablePreparer` prepares every table; None refuses anything but numbers.
     noise : float, default=0.0
-        Share of the rows, by weight, that belong to no cluster: at most this share is labelled -1, the rows with the
-        highest outlier scores. `predict` labels new rows by the same threshold. Rows with equal scores share a label,
-        so there may be fewer; without equal scores the share is exact. From 0 up to, but not including, 1. Rows that
-        are not in memory are read again for it; 0 costs nothing and labels no row -1.
+        At most this share of the rows, by weight, is labelled -1: those with the highest outlier scores; rows with
+        equal scores share a label. `predict` uses the same threshold. Rows that are not in memory are read again for
+        it.
     min_cluster_share : float or None, default=None
-        Clusters with less than this share of the weight are labelled -1 too; the largest never is. ``n_clusters_``
-        still counts them.
+        Clusters with less of the weight are labelled -1 too, but never the largest; ``n_clusters_`` still counts them.
     min_cluster_size, max_cluster_size : float or None, default=None
-        The least and the greatest size of a cluster: rows, or their weight, from 1 on; a share of all rows below 1. A
-        smaller cluster joins the one with which it shares most edges; a larger one is cut where fewest edges cross.
-        Equal rows, and the rows of a signature, stay together.
+        Rows, or their weight, from 1 on; a share of all rows below 1. A smaller cluster joins the one with which it
+        shares most edges; a larger one is cut where fewest edges cross. Equal rows, and those of a signature, stay
+        together.
     balance : float or None, default=None
-        Make clusters of similar sizes: the largest is at most `balance` times as large as the smallest; 1 makes equal
-        sizes. The number of clusters is `n_clusters` or, if none is given, the number found without this.
+        The largest cluster is at most so many times as large as the smallest; 1 makes equal sizes.
     compressor : Compressor or None, default=None
-        How rows become signatures; None is ``Compressor()``. Parameters that it shares with this class are set here.
+        How rows become signatures; parameters that it shares with this class are set here.
     n_jobs : int, optional
         Number of threads; None takes all cores. The result does not depend on it.
     block_bytes : int, default=16 MiB
         Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
     device : "cuda" or None, default=None
-        "cuda" sends rows in host memory through a GPU, block by block. Rows already on a GPU are worked on
-        there anyway. The result does not depend on it.
+        "cuda" sends rows in host memory through a GPU; rows on a GPU stay there. The result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Seed of everything.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+        1 shows the stages; a callable is called with ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_rows,), int32
-        The cluster of each training row; for rows in memory only. Cluster 0 is the heaviest; -1 is noise.
+        The cluster of each training row, for rows in memory only. Cluster 0 is the heaviest; -1 is noise.
     outlier_scores_ : ndarray of shape (n_rows,), float64
-        The outlier score of each training row; for rows in memory only.
+        The outlier score of each training row, for rows in memory only.
     noise_threshold_ : float
         Rows with a higher outlier score are noise; exists only with `noise` above 0.
     classes_ : ndarray of shape (n_clusters,), object
-        The label in `y` of each cluster, None for clusters without one; exists only if `y` held labels of some rows.
+        The label in `y` of each cluster, or None; exists only if `y` held labels of some rows.
     n_clusters_ : int
         The number of clusters found, before any are marked as noise.
     layers_ : list of ndarray of shape (n_signatures,), int32
-        Every partition with enough evidence, finest first, without near duplicates; each cluster of one is within a
-        cluster of the next. ``labels_`` comes from one of them, number ``layer_``.
+        Every partition with enough evidence, finest first; each cluster of one is within a cluster of the next.
+        ``labels_`` comes from number ``layer_``.
     cluster_tree_ : list of ndarray
         For each layer the cluster of the next layer that contains each of its clusters; for the last layer the root.
     layer_heights_ : ndarray of shape (n_layers + 1,)
-        How high in the hierarchy each layer forms and, last, the root: the logarithm of the finest resolution over the
-        layer's, plus that of the distance between groups without edges. Heights never fall.
+        How high in the hierarchy each layer forms and, last, the root. Heights never fall.
     resolution_path_ : dict of arrays
         What was considered: "resolution", the number of clusters there, bootstrap agreement, and its score.
     signatures_ : Signatures

@@ -35,6 +35,7 @@ Task = Callable[[int, Batches], Records]
 RECORDS = pa.schema([("task", pa.int64()), ("piece", pa.int32()), ("pieces", pa.int32()), ("data", pa.binary())])
 PIECE_BYTES = 8 * 2**20
 JOINED_AT_ONCE = 8
+FEWEST_TASKS = 64  # however large their results are: a task for each thread of a small cluster
 
 
 class RemoteFrame(Protocol):
@@ -49,8 +50,11 @@ class RemoteFrame(Protocol):
     def first(self, names: Sequence[str]) -> pa.Table:
         """Return these columns of the first rows."""
 
-    def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
-        """Run a task on these columns of every partition; return its records, merged where they arise if possible."""
+    def records(self, names: Sequence[str], task: Task, merge: Task | None, most: int) -> Iterator[pa.RecordBatch]:
+        """Run a task on these columns of every partition; return its records, merged where they arise if possible.
+
+        More than `most` tasks would return more bytes than they read.
+        """
 
     def answered(self, task: Task, schema: pa.Schema) -> Any:
         """Return the system's own kind of frame, lazily: what a task makes of every partition."""
@@ -292,7 +296,9 @@ class ArrowSource:
         mapped = _sent(run_task, job)
         merged = None if merge is None else _sent(run_task, job, merges=True)
         n_rows, checksum = 0, 0
-        records = self._asked(stage, lambda: self.frame.records(self._needed, mapped, merged))
+        row_bytes = self.n_features * self.dtype.itemsize
+        most = max(FEWEST_TASKS, self.n_rows * row_bytes // max(result_bytes, 1))
+        records = self._asked(stage, lambda: self.frame.records(self._needed, mapped, merged, most))
         outcomes = outcomes_in(records)
         while (outcome := self._asked(stage, lambda: next(outcomes, None))) is not None:
             if outcome.error is not None:

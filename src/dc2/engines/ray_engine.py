@@ -41,7 +41,7 @@ class RayFrame:
         """Return these columns of the first row."""
         return _plain(self._chosen(names).take_batch(1, batch_format="pyarrow"))
 
-    def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+    def records(self, names: Sequence[str], task: Task, merge: Task | None, most: int) -> Iterator[pa.RecordBatch]:
         """Return the records of a task, merged in a few groups."""
         records = self._chosen(names).map_batches(_numbered(task), batch_size=None, batch_format="pyarrow")
         if merge is not None:

@@ -49,12 +49,12 @@ class SparkFrame:
         """Return these columns of the first row."""
         return self._chosen(names).limit(1).toArrow()
 
-    def records(self, names: Sequence[str], task: Task, merge: Task | None) -> Iterator[pa.RecordBatch]:
+    def records(self, names: Sequence[str], task: Task, merge: Task | None, most: int) -> Iterator[pa.RecordBatch]:
         """Return the records of a task, merged in a few groups."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         kinds = from_arrow_schema(RECORDS)
-        records = self._chosen(names).mapInArrow(_numbered(task), kinds)
+        records = self._chosen(names).coalesce(most).mapInArrow(_numbered(task), kinds)
         if merge is not None:  # all records of a task come to the same group, so that one that ran twice counts once
             records = records.repartition(GROUPS, "task").mapInArrow(_numbered(merge), kinds)
             return iter(records.toArrow().to_batches())
