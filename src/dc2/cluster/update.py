@@ -116,6 +116,7 @@ def _placed(work: Work, forget: float, move: bool) -> tuple[Placed, Signatures]:
     if record.holds_rows:
         return placed, kept
     coarse = _too_coarse(signatures.weights, placed.sums.weights)
+    coarse &= np.bincount(placed.edges.ids, minlength=len(kept)) > 0  # sampled rows stand for the others
     if move and coarse.any():
         placed = placed.with_far(work.rows_of(coarse, placed.edges), coarse)
     few = placed.far.weight < FEWEST_FAR * (kept.weights.sum() + placed.weight) / len(kept)
