@@ -19,6 +19,8 @@ from dc2.graph.size_limits import divided, join_most_connected, parting
 from dc2.io.model_file import saved_record
 
 UNKNOWN = -1
+Labels = NDArray[np.int32]
+MISSING = {"NAType", "NaTType", "NoneType"}
 MOST_NAMED = 5  # labels in a message
 # Probability that a random walk ends at a step without a label; steps until nearly all have ended.
 STOP, STEPS = 0.05, 60
@@ -27,38 +29,16 @@ FEW = 5.0  # labels of a class that count as much as all others for the density 
 
 @dataclass(frozen=True, eq=False)
 class RowLabels:
-    """The labels of some rows.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_labelled,), int64
-        The rows with a label, ascending.
-    codes : ndarray of shape (n_labelled,), int32
-        The class of each.
-    names : tuple
-        The labels of the classes, as the user wrote them.
-    n_rows : int
-        Rows with or without a label.
-    """
+    """The labelled rows, ascending, the class of each, the user's names of classes, and how many rows there are."""
 
     rows: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    codes: Labels
     names: tuple[Any, ...]
     n_rows: int
 
     @classmethod
     def of(cls, y: Any) -> RowLabels | None:
-        """Return the labels that `y` holds; None if it holds none, or if no row is without a label.
-
-        A label is unknown if it is -1, None, NaN or another missing value.
-
-        Examples
-        --------
-        >>> RowLabels.of(["a", None, "b", "a"]).names
-        ('a', 'b')
-        >>> RowLabels.of([0, 1, 1]) is None
-        True
-        """
+        """Return the labels that `y` holds; None if it holds none, or if no row is without one (-1 or missing)."""
         if y is None:
             return None
         values = np.asarray(np.ma.filled(y.astype(object), None) if np.ma.isMaskedArray(y) else y)
@@ -70,12 +50,10 @@ class RowLabels:
         if known.all() or not known.any():
             return None
         rows = np.flatnonzero(known)
-        found: dict[Any, int] = {}
         plain = [_plain(value) for value in values[rows].tolist()]
-        for value in sorted(set(plain), key=lambda value: (str(type(value)), value)):
-            found[value] = len(found)
-        codes = np.array([found[value] for value in plain], dtype=np.int32)
-        return cls(rows, codes, tuple(found), len(values))
+        names = tuple(sorted(set(plain), key=lambda value: (str(type(value)), value)))
+        code = {name: number for number, name in enumerate(names)}
+        return cls(rows, np.array([code[value] for value in plain], dtype=np.int32), names, len(values))
 
     def check(self, n_rows: int, requested: RequestedClusters) -> None:
         """Raise if the labels are not those of the rows, or name more clusters than there may be."""
@@ -98,14 +76,12 @@ def _known(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(~np.isnan(values) & (values != UNKNOWN))
     if values.dtype.kind in "mM":
         return np.asarray(~np.isnat(values))
-    missing = {"NAType", "NaTType", "NoneType"}
-    return np.array(
-        [type(v).__name__ not in missing and not _is_unknown_number(v) for v in values.tolist()], dtype=bool
-    )
+    return np.array([not _is_unknown(value) for value in values.tolist()], dtype=bool)
 
 
-def _is_unknown_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and (value != value or value == UNKNOWN)
+def _is_unknown(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value).__name__ in MISSING or (number and (value != value or value == UNKNOWN))
 
 
 def _plain(value: Any) -> Any:
@@ -116,25 +92,14 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RowLinks:
-    """Pairs of rows that must, or must not, share a cluster.
-
-    Attributes
-    ----------
-    must, cannot : ndarray of shape (n_pairs, 2), int64
-    """
+    """Pairs of rows that must, or must not, share a cluster: arrays of shape (n_pairs, 2)."""
 
     must: NDArray[np.int64]
     cannot: NDArray[np.int64]
 
     @classmethod
     def of(cls, must_link: Any, cannot_link: Any) -> RowLinks | None:
-        """Return the pairs, or None if there are none; raise if they are no pairs of row numbers.
-
-        Examples
-        --------
-        >>> RowLinks.of([(0, 1)], None).must.tolist()
-        [[0, 1]]
-        """
+        """Return the pairs, or None if there are none; raise if they are no pairs of row numbers."""
         links = cls(_pairs("must_link", must_link), _pairs("cannot_link", cannot_link))
         return links if len(links.must) or len(links.cannot) else None
 
@@ -146,9 +111,8 @@ class RowLinks:
                 raise InputError(
                     f"{name}: {tuple(wrong[0].tolist())} is no pair of rows; X has rows 0 to {n_rows - 1:,}."
                 )
-        rows = np.zeros(0, np.int64) if labels is None else labels.rows
-        codes = np.zeros(0, np.int32) if labels is None else labels.codes
-        names = () if labels is None else labels.names
+        nothing = RowLabels(np.zeros(0, np.int64), np.zeros(0, np.int32), (), n_rows)
+        rows, codes, names = (labels or nothing).rows, (labels or nothing).codes, (labels or nothing).names
         group = groups_of(n_rows, self.must, rows, codes)
         order = np.argsort(group[n_rows:], kind="stable")
         for one, other in itertools.pairwise(order.tolist()):
@@ -185,7 +149,7 @@ class RowsKnown:
         linked = [] if self.links is None else [self.links.must.ravel(), self.links.cannot.ravel()]
         return np.unique(np.concatenate([*labelled, *linked]))
 
-    def of_nodes(self, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
+    def of_nodes(self, ids: Labels, n_nodes: int, keep_rows: bool) -> Known:
         """Return what is known about nodes, given the node of each of `rows`."""
         labelled = np.zeros(0, np.int64) if self.labels is None else self.labels.rows
         known = Known.of(self.labels, ids[np.searchsorted(self.rows, labelled)], n_nodes, keep_rows)
@@ -204,41 +168,29 @@ def _pairs(name: str, pairs: Any) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def groups_of(n: int, must: NDArray[Any], labelled: NDArray[Any], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+def groups_of(n: int, must: NDArray[Any], labelled: NDArray[Any], codes: Labels) -> Labels:
     """Return the group of each row or node, and then that of each class: those that must share a cluster are one."""
     n_classes = int(codes.max(initial=-1)) + 1
     one, other = np.concatenate([must[:, 0], labelled]), np.concatenate([must[:, 1], n + codes])
     size = n + n_classes
     edges = coo_array((np.ones(len(one)), (one, other)), shape=(size, size))
-    group: NDArray[np.int32] = connected_components(edges, directed=False)[1]
-    return group
+    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int32)
 
 
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known about nodes.
+    """What is known about nodes: the class of each (-1 if unknown), the users' names of classes, pairs of nodes.
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_nodes,), int32
-        The class of each node; -1 if unknown.
-    names : tuple
-        The users' names of the classes.
-    rows : ndarray of shape (n_labelled,), int64, or None
-        The labelled rows, if rows are in memory. Not saved.
-    row_codes : ndarray of shape (n_labelled,), int32, or None
-        Their classes. Not saved.
-    must, cannot : ndarray of shape (n_pairs, 2), int32, or None
-        Pairs of nodes that must, or must not, share a cluster; None if no pairs were given.
+    The labelled rows and their classes are kept if rows are in memory, and are not saved.
     """
 
-    codes: NDArray[np.int32]
+    codes: Labels
     names: tuple[Any, ...]
     rows: NDArray[np.int64] | None = None
-    row_codes: NDArray[np.int32] | None = None
-    must: NDArray[np.int32] | None = None
-    cannot: NDArray[np.int32] | None = None
+    row_codes: Labels | None = None
+    must: Labels | None = None
+    cannot: Labels | None = None
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when read from a model file."""
@@ -259,18 +211,8 @@ class Known:
             raise InputError("the parts of Known do not fit together.")
 
     @classmethod
-    def of(cls, labels: RowLabels | None, ids: NDArray[np.int32], n_nodes: int, keep_rows: bool) -> Known:
-        """Return the classes of nodes: a node takes that of most of its labelled rows.
-
-        Parameters
-        ----------
-        labels : RowLabels or None
-        ids : ndarray of shape (n_labelled,), int32
-            The node of each labelled row.
-        n_nodes : int
-        keep_rows : bool
-            Whether to remember the labelled rows themselves.
-        """
+    def of(cls, labels: RowLabels | None, ids: Labels, n_nodes: int, keep_rows: bool) -> Known:
+        """Return the classes of nodes: each takes that of most of its labelled rows; `ids` are the nodes of these."""
         if labels is None:
             return cls(np.full(n_nodes, UNKNOWN, np.int32), ())
         n_classes = len(labels.names)
@@ -291,7 +233,7 @@ class Known:
         """Return the same without anything that has an entry per row."""
         return replace(self, rows=None, row_codes=None)
 
-    def with_links(self, links: RowLinks, must: NDArray[np.int32], cannot: NDArray[np.int32]) -> Known:
+    def with_links(self, links: RowLinks, must: Labels, cannot: Labels) -> Known:
         """Return the same with pairs of nodes, or raise if a pair that must be apart is one node or connected."""
         labelled = np.flatnonzero(self.codes >= 0)
         group = groups_of(len(self.codes), must, labelled, self.codes[labelled])
@@ -304,7 +246,7 @@ class Known:
             )
         return replace(self, must=must, cannot=cannot)
 
-    def classes_of(self, labels: NDArray[np.int32]) -> NDArray[np.intp]:
+    def classes_of(self, labels: Labels) -> NDArray[np.intp]:
         """Return for each cluster the class whose labelled nodes it holds; -1 if there are none, or several classes."""
         known = np.flatnonzero(self.codes >= 0)
         pairs = np.unique(np.stack([labels[known], self.codes[known]]), axis=1)
@@ -313,16 +255,15 @@ class Known:
         classes[pairs[0][alone]] = pairs[1][alone]
         return classes
 
-    def keep(self, of_rows: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    def keep(self, of_rows: Labels, labels: Labels) -> Labels:
         """Return labels of rows, in which labelled rows are in the cluster of their class if there is just one."""
         if self.rows is None or self.row_codes is None:
             return of_rows
         classes = self.classes_of(labels)
         named = np.flatnonzero(classes >= 0)
         cluster = np.full(len(self.names), UNKNOWN, np.int32)
-        once = np.bincount(classes[named], minlength=len(self.names)) == 1
         cluster[classes[named]] = named
-        cluster[~once] = UNKNOWN
+        cluster[np.bincount(classes[named], minlength=len(self.names)) != 1] = UNKNOWN
         own = cluster[self.row_codes]
         kept = of_rows.copy()
         kept[self.rows[own >= 0]] = own[own >= 0]
@@ -330,25 +271,14 @@ class Known:
         return kept
 
 
-def with_known(
-    nodes: GraphNodes, found: NDArray[np.int32], known: Known, requested: RequestedClusters
-) -> NDArray[np.int32]:
+def with_known(nodes: GraphNodes, found: Labels, known: Known, requested: RequestedClusters) -> Labels:
     """Return clusters that agree with known labels: one for each class, and those of the found ones without labels.
 
     From each node a random walk follows the edges. It takes the class of the first labelled node that it meets, or ends
     with a small probability at each step. Then the node has the classes of its found cluster in their shares; a cluster
     with no labels, or hardly any, is a class of its own. A node joins the class that is likeliest. So a few labels name
-    whole clusters, many move borders, and clusters in which labels differ are divided.
-
-    Parameters
-    ----------
-    nodes : GraphNodes
-    found : ndarray of shape (n_nodes,), int32
-        Clusters found without labels.
-    known : Known
-    requested : RequestedClusters
-        If there are more clusters, unlabelled ones join those that they share most edges with; if there are fewer, the
-        largest unlabelled one is divided.
+    whole clusters, many move borders, and clusters in which labels differ are divided. If there are more clusters than
+    requested, unlabelled ones join those that they share most edges with; if fewer, the largest of them is divided.
     """
     n_classes = len(known.names)
     prior = _prior(found, known.codes, n_classes)
@@ -363,7 +293,7 @@ def with_known(
     return labels
 
 
-def with_links(nodes: GraphNodes, labels: NDArray[np.int32], known: Known) -> NDArray[np.int32]:
+def with_links(nodes: GraphNodes, labels: Labels, known: Known) -> Labels:
     """Return clusters that keep all links.
 
     Two clusters become one if more links join them than part them, and a cluster in which more pairs must be apart
@@ -371,8 +301,7 @@ def with_links(nodes: GraphNodes, labels: NDArray[np.int32], known: Known) -> ND
     cluster move to the one with most of them that has no node from which they must be apart.
     """
     assert known.must is not None and known.cannot is not None
-    labels = _merged_by_links(labels, known, known.must, known.cannot)
-    labels = _cut_between(nodes, labels, known.must, known.cannot)
+    labels = _cut_between(nodes, _merged_by_links(labels, known), known.must, known.cannot)
     n = len(labels)
     labelled = np.flatnonzero(known.codes >= 0)
     group = groups_of(n, known.must, labelled, known.codes[labelled])
@@ -398,30 +327,24 @@ def with_links(nodes: GraphNodes, labels: NDArray[np.int32], known: Known) -> ND
     return _counted(answer)
 
 
-def _votes(labels: NDArray[np.int32], pairs: NDArray[np.int32]) -> Counter[tuple[int, int]]:
+def _votes(labels: Labels, pairs: Labels | None) -> Counter[tuple[int, int]]:
+    assert pairs is not None
     return Counter(map(tuple, np.sort(labels[pairs], axis=1).tolist()))
 
 
-def _merged_by_links(
-    labels: NDArray[np.int32], known: Known, must: NDArray[np.int32], cannot: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _merged_by_links(labels: Labels, known: Known) -> Labels:
     """Merge clusters that more links join than part, unless both have labels; the pair with most links first."""
     while True:
-        together, apart, classes = _votes(labels, must), _votes(labels, cannot), known.classes_of(labels)
-        joined = [
-            (votes, pair)
-            for pair, votes in together.items()
-            if pair[0] != pair[1] and votes > apart[pair] and min(classes[list(pair)]) < 0
-        ]
+        together, apart, classes = _votes(labels, known.must), _votes(labels, known.cannot), known.classes_of(labels)
+        more = [pair for pair, votes in together.items() if pair[0] != pair[1] and votes > apart[pair]]
+        joined = [(-together[pair], pair) for pair in more if min(classes[list(pair)]) < 0]
         if not joined:
             return labels
-        one, other = min(joined, key=lambda found: (-found[0], found[1]))[1]
+        one, other = min(joined)[1]
         labels = _counted(np.where(labels == other, one, labels))
 
 
-def _cut_between(
-    nodes: GraphNodes, labels: NDArray[np.int32], must: NDArray[np.int32], cannot: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _cut_between(nodes: GraphNodes, labels: Labels, must: Labels, cannot: Labels) -> Labels:
     """Cut clusters in which more pairs must be apart than together."""
     while True:
         together, apart = _votes(labels, must), _votes(labels, cannot)
@@ -436,16 +359,16 @@ def _cut_between(
         labels[part] = labels.max() + 1
 
 
-def _counted(labels: NDArray[Any]) -> NDArray[np.int32]:
+def _counted(labels: NDArray[Any]) -> Labels:
     """Return labels counted from 0 without gaps; the classes of known labels, which all have nodes, stay first."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
-def _prior(found: NDArray[np.int32], codes: NDArray[np.int32], n_classes: int) -> csr_array:
+def _prior(found: Labels, codes: Labels, n_classes: int) -> csr_array:
     """Return for each found cluster the shares of the classes, and of a class of its own, among its nodes.
 
     A label stands for as many nodes as there are for each label where its class is; with few labels of the class, where
-    any labels are. What the labels of a cluster do not stand for is of its own class; one label more is granted.
+    any labels are. What no label stands for is of the cluster's own class; one label more is granted.
     """
     known, sizes = codes >= 0, np.bincount(found).astype(np.float64)[:, None]
     counts = np.zeros((len(sizes), n_classes))
@@ -459,7 +382,7 @@ def _prior(found: NDArray[np.int32], codes: NDArray[np.int32], n_classes: int) -
     return csr_array(np.hstack([named * stood_for / total, np.diag(1.0 - named[:, 0])]))
 
 
-def _walked(graph: csr_array, codes: NDArray[np.int32], prior: csr_array) -> NDArray[np.intp]:
+def _walked(graph: csr_array, codes: Labels, prior: csr_array) -> NDArray[np.intp]:
     """Return the likeliest class of each node at the end of random walks; see `with_known`."""
     total = np.asarray(graph.sum(axis=1)).ravel()
     step = diags_array(np.where(total > 0, (1 - STOP) / np.maximum(total, 1e-300), 0.0)) @ graph
@@ -471,5 +394,4 @@ def _walked(graph: csr_array, codes: NDArray[np.int32], prior: csr_array) -> NDA
         met = step @ met
     shares = prior.toarray() * (1.0 - met.sum(axis=1, keepdims=True))
     shares[:, : met.shape[1]] += met
-    likeliest: NDArray[np.intp] = shares.argmax(axis=1)
-    return likeliest
+    return np.asarray(shares.argmax(axis=1))

@@ -24,10 +24,9 @@ _TREE_COLUMNS = 16  # 4 bits of a hash
 
 
 def exactly(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[np.int32], float | None]:
-    """Return exactly k clusters where the profile has none, and the resolution that gave them; None if merged.
+    """Return exactly k clusters where the sweep has none, and the resolution that gave them; None if merged from finer.
 
-    The search is between the neighbouring resolutions. If it fails, the next finer partition is merged, the most
-    strongly connected clusters first.
+    The search is between the neighbouring resolutions; if it fails, the next finer partition is merged.
     """
     n_nodes = nodes.graph.n_nodes
     if k == 1:
@@ -82,10 +81,9 @@ def _every_node(nodes: GraphNodes) -> NDArray[np.int32]:
 
 
 def merged(graph: SharedRowsGraph, points: NDArray[Any], labels: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-    """Merge clusters until k are left: first those with the most edges for their volumes, then the nearest parts.
+    """Merge clusters until k are left: first those with the most edges for the smaller volume, then the nearest parts.
 
-    Ties count as a share of the smaller volume. A share of both, w_ij / (vol_i vol_j), as in modularity, would merge
-    small clusters that hardly touch before the two halves of a large one.
+    Edges for both volumes, as in modularity, would merge small clusters that hardly touch before halves of a large one.
     """
     n_clusters = int(labels.max()) + 1
     home = np.arange(n_clusters)
@@ -106,10 +104,8 @@ def _root(home: NDArray[np.intp], i: int) -> int:
 def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> int:
     """Merge the most strongly connected pairs, and return how many merges are left when no edges are.
 
-    While the edges of a pair stay, its strength only falls, since volumes grow. So an old entry of the heap is never
-    too low, and is weighed again when it comes first; only pairs that gain edges need a new entry. The cluster with
-    fewer neighbours hands them to the other, so that all merges together take little more than one pass over the
-    edges.
+    While the edges of a pair stay, its strength only falls, since volumes grow: an old entry of the heap is never too
+    low, and is weighed again when it comes first. The cluster with fewer neighbours hands them to the other.
     """
     between = edges_between(graph, labels, len(home)).tocoo()
     edges: list[dict[int, float]] = [{} for _ in home]
@@ -158,10 +154,7 @@ def _merge_connected(graph: SharedRowsGraph, labels: NDArray[np.int32], home: ND
 
 
 def _merge_near(points: NDArray[Any], labels: NDArray[np.int32], home: NDArray[np.intp], merges: int) -> None:
-    """Join the parts whose nearest points are closest, one pair after the other.
-
-    These are the shortest edges of the minimum spanning tree of the parts.
-    """
+    """Join the parts whose nearest points are closest: the shortest edges of their minimum spanning tree."""
     roots = np.array([_root(home, i) for i in range(len(home))])
     parts, part = np.unique(roots[labels], return_inverse=True)
     for _, first, second in distances_of_parts(points, part)[0][:merges]:
@@ -170,16 +163,9 @@ def _merge_near(points: NDArray[Any], labels: NDArray[np.int32], home: NDArray[n
 
 
 def distances_of_parts(points: NDArray[Any], part: NDArray[np.intp]) -> tuple[list[tuple[float, int, int]], float]:
-    """Return the minimum spanning tree of parts, by their nearest points, and the typical spacing of points.
+    """Return the edges of the minimum spanning tree of parts, the shortest first, and the typical spacing of points.
 
     Some points of every part are compared, at most 2048 or one of each.
-
-    Returns
-    -------
-    edges : list of (distance, part, part)
-        The shortest first.
-    spacing : float
-        The median distance of the compared points to the nearest other one.
     """
     some = _spread(part, max(int(part.max()) + 1, _POINTS_COMPARED))
     places = _few_columns(points[some])
@@ -248,10 +234,7 @@ def _spread(part: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 
 def _few_columns(points: NDArray[Any]) -> NDArray[np.float64]:
-    """Return points in at most so many columns as trees can search: sums of columns with signs, both by hash.
-
-    Squared distances between sums are those between points on average.
-    """
+    """Return points in as many columns as trees can search: sums of columns with signs, both by hash."""
     width = points.shape[1]
     if width <= _TREE_COLUMNS:
         return points.astype(np.float64)

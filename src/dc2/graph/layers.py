@@ -27,15 +27,7 @@ Labels = NDArray[np.int32]
 def nest(
     graph: SharedRowsGraph, node_weights: NDArray[np.float64], chosen: Labels, others: Sequence[Labels]
 ) -> tuple[tuple[Labels, ...], int]:
-    """Nest partitions around the chosen one, which stays as it is.
-
-    Returns
-    -------
-    layers : tuple of ndarray
-        Finest first. Every cluster of a layer is within one cluster of the next. Clusters are numbered by weight.
-    chosen : int
-        The index of the chosen partition.
-    """
+    """Nest partitions around the chosen one, which stays as it is; return all, finest first, and its place."""
     n_chosen = int(chosen.max()) + 1
     finer = sorted((labels for labels in others if labels.max() + 1 > n_chosen), key=lambda labels: labels.max())
     coarser = sorted((labels for labels in others if labels.max() + 1 < n_chosen), key=lambda labels: -labels.max())
@@ -88,8 +80,7 @@ def by_weight(labels: Labels, node_weights: NDArray[np.float64]) -> Labels:
     weight = np.bincount(codes, node_weights, minlength=len(clusters))
     ranks = np.empty(len(clusters), dtype=np.int32)
     ranks[np.lexsort((first, -weight))] = np.arange(len(clusters), dtype=np.int32)
-    numbered: Labels = ranks[codes]
-    return numbered
+    return np.asarray(ranks[codes])
 
 
 def majority(fine: Labels, coarse: Labels, node_weights: NDArray[np.float64]) -> Labels:
@@ -99,15 +90,13 @@ def majority(fine: Labels, coarse: Labels, node_weights: NDArray[np.float64]) ->
     weight = np.bincount(codes, node_weights)
     order = np.lexsort((pairs, -weight, pairs // n_coarse))
     first = np.unique((pairs // n_coarse)[order], return_index=True)[1]
-    homes: Labels = (pairs[order][first] % n_coarse).astype(np.int32)
-    return homes
+    return np.asarray(pairs[order][first] % n_coarse, np.int32)
 
 
 def _inside(graph: SharedRowsGraph, node_weights: NDArray[np.float64], fine: Labels, coarse: Labels) -> Labels:
-    """Return the fine clusters, cut to be inside the coarse ones.
+    """Return the fine clusters, cut to be inside the coarse ones that hold most of their weight.
 
-    Each belongs to the coarse cluster that holds most of its weight. A piece inside another coarse cluster joins the
-    fine cluster there that it shares the most edges with. A coarse cluster without fine ones of its own stays whole.
+    A piece in another coarse cluster joins the fine one there that it shares most edges with; without any it is whole.
     """
     n_coarse = int(coarse.max()) + 1
     belongs = majority(fine, coarse, node_weights)
@@ -134,26 +123,11 @@ def _inside(graph: SharedRowsGraph, node_weights: NDArray[np.float64], fine: Lab
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CommunityResult:
-    """Clusters of nodes.
+    """Clusters of nodes, numbered by weight, the heaviest first, and how they were found.
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_nodes,), int32
-        Numbered by weight, the heaviest first.
-    layers : tuple of ndarray of shape (n_nodes,), int32
-        Nested partitions, finest first; `labels` is one of them.
-    chosen_layer : int
-        The index of `labels` among the layers.
-    cluster_tree : tuple of ndarray
-        For each layer the cluster of the next layer that contains each of its clusters; for the last layer the root.
-    heights : ndarray of shape (n_layers + 1,)
-        Where each layer forms, and the root: see `layer_heights`.
-    resolution_path : dict of ndarray
-        "resolution", "n_clusters", "agreement", "depth", "crossing", "score" and "chosen", each of shape
-        (n_resolutions,); NaN where something was not measured.
-    verdict : Verdict
-    sweep : ResolutionSweep
-        All partitions that were found, for other choices.
+    `layers` are nested partitions, finest first, of which `labels` is number `chosen_layer`; `cluster_tree` gives for
+    each the cluster of the next layer, or the root, that contains each of its clusters; `heights` are those of
+    `layer_heights`. The resolution path has an entry for each resolution of the sweep, NaN where nothing was measured.
     """
 
     labels: NDArray[np.int32]
@@ -190,13 +164,9 @@ class CommunityResult:
         return int(self.labels.max()) + 1
 
 
-def _is_partition(labels: NDArray[np.int32], n_nodes: int) -> bool:
-    return (
-        labels.dtype == np.int32
-        and labels.shape == (n_nodes,)
-        and n_nodes > 0
-        and 0 <= int(labels.min()) <= int(labels.max()) < n_nodes
-    )
+def _is_partition(labels: Labels, n_nodes: int) -> bool:
+    right = labels.dtype == np.int32 and labels.shape == (n_nodes,) and n_nodes > 0
+    return right and 0 <= int(labels.min()) <= int(labels.max()) < n_nodes
 
 
 # Groups are a layer if the next merge bridges at least twice the distance of the last one. Distances between clusters
@@ -206,17 +176,10 @@ JUMP = 2.0
 
 @dataclass(frozen=True, eq=False)
 class FarGroups:
-    """Single linkage of groups of clusters that share no edges.
+    """Single linkage of groups of clusters that share no edges: the group of each node, and the pairs that merge.
 
-    Attributes
-    ----------
-    group : ndarray of shape (n_nodes,), int32
-        The group of each node.
-    pairs : tuple of (int, int)
-        The pairs of groups that merge, the nearest first; one fewer than groups.
-    distances : ndarray of shape (n_groups - 1,)
-        Between the nearest points of the groups that merge, in units of the typical distance of a point to the
-        nearest other one. They never fall.
+    Distances are between the nearest points of the groups, in units of the typical distance to the nearest point; they
+    never fall.
     """
 
     group: Labels
@@ -246,8 +209,7 @@ class FarGroups:
         n_groups = len(self.pairs) + 1
         one, other = np.array(self.pairs[:merges]).T
         merged = coo_array((np.ones(merges), (one, other)), shape=(n_groups, n_groups))
-        labels: Labels = connected_components(merged, directed=False)[1].astype(np.int32)[self.group]
-        return labels
+        return np.asarray(connected_components(merged, directed=False)[1], np.int32)[self.group]
 
     def distance_of(self, n_groups: int) -> float:
         """Return the distance that was bridged last when so many groups are left; 0 before the first merge."""

@@ -14,17 +14,7 @@ from dc2.parameters import check_integer
 @saved_record
 @dataclass(frozen=True)
 class RequestedClusters:
-    """The requested number of clusters: at least `low` and, unless `high` is None, at most `high`.
-
-    Examples
-    --------
-    >>> RequestedClusters.exactly(3)
-    RequestedClusters(low=3, high=3)
-    >>> RequestedClusters.of((2, 50)) == RequestedClusters.of(range(2, 51))
-    True
-    >>> RequestedClusters().any_number
-    True
-    """
+    """The requested number of clusters: at least `low` and, unless `high` is None, at most `high`."""
 
     low: int = 1
     high: int | None = None
@@ -39,12 +29,7 @@ class RequestedClusters:
 
     @classmethod
     def of(cls, n_clusters: Any) -> RequestedClusters:
-        """Return what a parameter ``n_clusters`` requests, or raise.
-
-        Parameters
-        ----------
-        n_clusters : int, "auto", (low, high) or range
-        """
+        """Return what ``n_clusters`` (an int, "auto", a pair or a range) requests, or raise."""
         if isinstance(n_clusters, str) and n_clusters == "auto":
             return cls(1, None)
         if isinstance(n_clusters, range):

@@ -25,15 +25,7 @@ HALF_OUT = 2.0  # the outlier score is one half at this many typical distances
 
 @dataclass(frozen=True, eq=False)
 class NeighbourLists:
-    """The nearest neighbours of each row of a given matrix.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_rows, m), int32
-        Nearest first; -1 where a row has no more neighbours.
-    lengths : ndarray of shape (n_rows, m), float64
-        Their distances; infinite where there is none.
-    """
+    """The nearest neighbours of each row of a matrix and their distances; -1 and infinite where there are none."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.float64]
@@ -66,14 +58,9 @@ class NeighbourLists:
 
 
 def checked_matrix(X: Any, kind: str, n_columns: int | None = None) -> csr_array:
-    """Return a given matrix in compressed rows, or raise.
+    """Return a matrix of distances or similarities in compressed rows, or raise.
 
-    Parameters
-    ----------
-    X : sparse matrix or array-like
-    kind : {"distances", "similarities"}
-    n_columns : int, optional
-        The rows of the fit, if X holds neighbours of new rows among these; otherwise X must be square.
+    `n_columns` are the rows of the fit, if X holds neighbours of new rows among these; otherwise X must be square.
     """
     word = f"metric='precomputed' with {kind}"
     if not issparse(X):
@@ -132,10 +119,8 @@ def _both_halves(matrix: csr_array) -> csr_array:
 def _check_symmetric(matrix: csr_array, word: str) -> None:
     """Raise if a pair has two different values; a pair that only one of the two lists is fine."""
     other = csr_array(matrix.T)
-    there = matrix.copy()
-    there.data = np.ones_like(there.data)
-    back = there.T.tocsr()
-    apart = csr_array(matrix.multiply(back) - other.multiply(there))
+    there = csr_array((np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+    apart = csr_array(matrix.multiply(there.T.tocsr()) - other.multiply(there))
     apart.sum_duplicates()
     wrong = np.flatnonzero(np.abs(apart.data) > SAME * max(float(matrix.data.max(initial=0.0)), 1e-300))
     if len(wrong):
@@ -152,22 +137,9 @@ def _entry(matrix: csr_array, place: int) -> tuple[int, int, float]:
 
 
 def neighbour_lists(matrix: csr_array, kind: str, most: int, own: bool) -> NeighbourLists:
-    """Return the nearest neighbours of each row, the smaller column first among equally near ones.
+    """Return at most so many nearest neighbours of each row, the smaller column first among equally near ones.
 
-    Parameters
-    ----------
-    matrix : csr_array
-    kind : {"distances", "similarities"}
-    most : int
-        Neighbours of a row at most.
-    own : bool
-        Whether rows and columns are the same, so that an entry on the diagonal is no neighbour.
-
-    Examples
-    --------
-    >>> distances = csr_array(np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
-    >>> neighbour_lists(distances, "distances", 2, own=True).ids.tolist()
-    [[2, 1], [0, -1], [0, -1]]
+    If the columns are the rows' own, an entry on the diagonal is no neighbour.
     """
     n = matrix.shape[0]
     row = np.repeat(np.arange(n), np.diff(matrix.indptr))
@@ -237,8 +209,7 @@ def places(lists: NeighbourLists) -> NDArray[np.float32]:
     if not len(largest):
         return np.zeros((n, 1), np.float32)
     axes = vectors[:, largest] * np.sign(vectors[np.abs(vectors[:, largest]).argmax(axis=0), largest])
-    found: NDArray[np.float64] = 0.5 * (mean[:, None] - squared).T @ (axes / np.sqrt(values[largest]))
-    return found.astype(np.float32)
+    return np.asarray(0.5 * (mean[:, None] - squared).T @ (axes / np.sqrt(values[largest])), np.float32)
 
 
 def _landmarks(graph: csr_array) -> NDArray[np.intp]:
@@ -256,15 +227,8 @@ def _landmarks(graph: csr_array) -> NDArray[np.intp]:
 class GivenGraph:
     """Stands where other models have a router: a graph has no coordinates by which to find the nearest signature.
 
-    Attributes
-    ----------
-    centres : ndarray of shape (n_rows, width)
-        Places of the rows in the graph, for maps.
-    kind : {"distances", "similarities"}
-    n_neighbors : int
-        How many neighbours of a row count.
-    typical : float
-        The typical distance of a row to its neighbours, the unit of outlier scores.
+    Its centres are the places of rows on maps; the typical distance of a row to its neighbours is the unit of outlier
+    scores.
     """
 
     centres: NDArray[np.float32]
@@ -292,8 +256,7 @@ class GivenGraph:
     def scores(self, lists: NeighbourLists) -> NDArray[np.float64]:
         """Return the outlier score of rows: r / (2 + r) for r times the typical distance; 1 without neighbours."""
         ratio = np.minimum(lists.reach / self.typical, 1e300)
-        scores: NDArray[np.float64] = np.where(np.isfinite(lists.reach), ratio / (HALF_OUT + ratio), 1.0)
-        return scores
+        return np.where(np.isfinite(lists.reach), ratio / (HALF_OUT + ratio), 1.0)
 
     def labels_of(self, X: Any, labels: NDArray[np.int32], threshold: float | None) -> NDArray[np.int32]:
         """Return for new rows the cluster of their nearest neighbour; -1 without one, or for noise."""

@@ -35,11 +35,9 @@ def resamples(n_nodes: int) -> int:
 
 
 def resampled(graph: SharedRowsGraph, seed: int) -> SharedRowsGraph:
-    """Return the graph that other rows from the same source might have made, by a Bayesian bootstrap.
+    """Return the graph that other rows might have made, by a Bayesian bootstrap.
 
-    All rows with the same nearest node share one weight, drawn from the exponential distribution. If rows are the
-    nodes, this is one draw per row. If a node stands for many rows, separate draws would average out, and even an
-    arbitrary cut between nodes would seem certain.
+    Rows with the same nearest node share one weight: separate draws would average out, and any cut would seem certain.
     """
     return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
 
@@ -52,21 +50,17 @@ def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
 
 
 def agreement(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> float:
-    """Return the adjusted Rand index of two partitions; a pair counts by the product of its weights.
-
-    Two partitions into one cluster agree fully. Weights are whole numbers, so their sums are exact in any order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> halves = np.array([0, 0, 1, 1], dtype=np.int32)
-    >>> agreement(halves, 1 - halves, np.ones(4))
-    1.0
-    """
+    """Return the adjusted Rand index of two partitions by weight; whole numbers make it exact in any order."""
     total = weights.sum()
     if not total > 0:
         return 1.0
-    same = float(((_in_both(a, b, weights) / total) ** 2).sum())
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    both: NDArray[Any]
+    if n_a * n_b <= _DENSE * len(a):
+        both = np.bincount(a.astype(np.int64) * n_b + b, weights)
+    else:
+        both = coo_array((weights, (a, b))).tocsr().data
+    same = float(((both / total) ** 2).sum())
     in_a = float(((np.bincount(a, weights) / total) ** 2).sum())
     in_b = float(((np.bincount(b, weights) / total) ** 2).sum())
     by_chance = in_a * in_b
@@ -86,17 +80,6 @@ def information(labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> floa
     shares = np.bincount(labels, volumes)
     shares = shares[shares > 0] / max(shares.sum(), 1.0)
     return float(-(shares * np.log(shares)).sum())
-
-
-def _in_both(a: NDArray[np.int32], b: NDArray[np.int32], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight in every cluster of one partition and every cluster of another; zeros may be left out."""
-    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
-    found: NDArray[np.float64]
-    if n_a * n_b <= _DENSE * len(a):
-        found = np.bincount(a.astype(np.int64) * n_b + b, weights).astype(np.float64, copy=False)
-    else:
-        found = coo_array((weights, (a, b))).tocsr().data
-    return found
 
 
 # Resamples of a two-dimensional cloud agree about this much on how to cut it. More dimensions offer more ways to cut,
@@ -126,16 +109,7 @@ END, FARTHEST_END = 0.125, 4.0
 
 @dataclass(frozen=True)
 class Plateau:
-    """A run of resolutions with the same number of clusters.
-
-    Attributes
-    ----------
-    n_clusters : int
-    indices : ndarray
-        Its indices in the sweep.
-    width : float
-        Its width in the logarithm of resolutions.
-    """
+    """A run of resolutions with the same number of clusters, and its width in the logarithm of resolutions."""
 
     n_clusters: int
     indices: NDArray[np.intp]
@@ -143,10 +117,8 @@ class Plateau:
 
     def examined(self) -> NDArray[np.intp]:
         """Return the indices to examine: at most three, spread over the plateau."""
-        count = min(EXAMINED, len(self.indices))
-        spread = np.rint(np.linspace(0, len(self.indices) - 1, count)).astype(np.intp)
-        examined: NDArray[np.intp] = self.indices[spread]
-        return examined
+        spread = np.linspace(0, len(self.indices) - 1, min(EXAMINED, len(self.indices)))
+        return np.asarray(self.indices[np.rint(spread).astype(np.intp)])
 
     @property
     def middle(self) -> int:
@@ -157,53 +129,23 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plateau and the evidence for it.
-
-    Attributes
-    ----------
-    plateau : Plateau
-    index : int
-        The index in the sweep with the strongest evidence.
-    agreement : float
-        The agreement there.
-    depth : float
-        The mean depth there of the density gaps around clusters, each between 0 and 1.
-    crossing : float
-        How many edges cross between clusters, as a share of what chance would give.
-    evidence : float
-        From agreement and depth together, between 0 and 1.
-    score : float
-        From agreement, information, persistence, scale and evidence beyond the least; not above 0 if evidence is weak.
-    """
+    """A plateau, the index in the sweep with the strongest evidence for it, and this evidence."""
 
     plateau: Plateau
     index: int
-    agreement: float
-    depth: float
-    crossing: float
-    evidence: float
-    score: float
+    numbers: NumberEvidence
 
     @property
-    def numbers(self) -> NumberEvidence:
-        """The numbers that a verdict shows."""
-        return NumberEvidence(
-            self.plateau.n_clusters,
-            self.agreement,
-            self.plateau.width,
-            self.depth,
-            self.crossing,
-            self.evidence,
-            self.score,
-        )
+    def score(self) -> float:
+        """From agreement, information, persistence, scale and evidence beyond the least."""
+        return self.numbers.score
 
 
 def plateaus(sweep: ResolutionSweep, below: float = END) -> list[Plateau]:
-    """Return the plateaus of the number of clusters, made monotone first; plateaus of one cluster are left out.
+    """Return the plateaus of two clusters and more, the numbers made monotone first.
 
-    Between two resolutions that differ by one cluster, a plateau ends half way. If numbers in between are skipped, it
-    gets only its share of the step: on a steep rise no number persists. `below` is how far the first plateau goes on
-    below the lowest resolution.
+    A plateau ends half way to the next; if numbers are skipped it gets its share of the step: on a steep rise no number
+    persists. `below` is how far the first plateau goes on below the lowest resolution.
     """
     counts = np.maximum.accumulate(sweep.n_clusters)
     logs = np.log(sweep.resolutions)
@@ -215,9 +157,8 @@ def plateaus(sweep: ResolutionSweep, below: float = END) -> list[Plateau]:
         if n_clusters > 1:
             start = (logs[first] - logs[first - 1]) / (n_clusters - counts[first - 1]) / 2 if first else below
             end = (logs[stop] - logs[last]) / (counts[stop] - n_clusters) / 2 if stop < len(counts) else END
-            width = float(logs[last] - logs[first] + start + end)
             indices = first + np.flatnonzero(sweep.n_clusters[first:stop] == n_clusters)
-            found.append(Plateau(n_clusters, indices, width))
+            found.append(Plateau(n_clusters, indices, float(logs[last] - logs[first] + start + end)))
     return found
 
 
@@ -231,11 +172,9 @@ class Evidence:
         self._resampled: list[Search] | None = None
         self._partitions: dict[tuple[int, int], NDArray[np.int32]] = {}
         nothing = np.full(len(sweep.resolutions), np.nan)
-        self.agreements = (known["agreement"] if known else nothing).copy()
-        self.depths = (known["depth"] if known else nothing).copy()
-        self.crossings = (known["crossing"] if known else nothing).copy()
-        n_nodes = nodes.graph.n_nodes
-        self.least = min(LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(n_nodes), MOST_NEEDED)
+        names = ("agreement", "depth", "crossing")
+        self.agreements, self.depths, self.crossings = ((known[name] if known else nothing).copy() for name in names)
+        self.least = min(LEAST_EVIDENCE + LEAST_OF_FEW / math.sqrt(nodes.graph.n_nodes), MOST_NEEDED)
 
     @cached_property
     def _density_gaps(self) -> DensityGaps:
@@ -271,8 +210,7 @@ class Evidence:
     def persistence(self) -> NDArray[np.float64]:
         """How little the number of clusters grows near each resolution: 1 if it does not, 2/3 if by a factor of e.
 
-        The growth is taken from a factor of e below the resolution to a factor of e above, and halved: that is how fast
-        the logarithm of the number grows with that of the resolution. So no plateau begins or ends with a jump.
+        Growth is taken from a factor of e below to a factor of e above, so that no plateau begins with a jump.
         """
         logs = np.log(self._sweep.resolutions)
         counts = np.log(np.maximum.accumulate(self._sweep.n_clusters))
@@ -280,14 +218,12 @@ class Evidence:
         at = np.concatenate([[np.nextafter(merged, -np.inf), merged], logs])
         number = np.concatenate([[0.0], counts[:1], counts])
         growth = np.interp(logs + 1, at, number) - np.interp(logs - 1, at, number)
-        share: NDArray[np.float64] = 1 / (1 + growth / 2)
-        return share
+        return np.asarray(1 / (1 + growth / 2))
 
     def at_scale(self, plateau: Plateau) -> float:
         """Return how near a plateau is to resolution 1, that of modularity: 1 if it includes it or in a plane.
 
-        At resolution 1 clusters have more edges inside than chance would give. In few dimensions that says nothing:
-        even a cloud can be cut into compact pieces with few edges between them. In many dimensions, pieces of a cloud
+        In a plane even a cloud can be cut into pieces with few edges between them. In many dimensions pieces of a cloud
         share most of their edges, and real clusters of any number appear near this scale.
         """
         logs = np.log(self._sweep.resolutions[plateau.indices])
@@ -298,11 +234,7 @@ class Evidence:
 
     @cached_property
     def agreement_by_chance(self) -> float:
-        """The agreement that arbitrary cuts reach: that of a cloud of the same dimension or, if higher, of fine cuts.
-
-        The finest partitions of a sweep cut clusters at arbitrary places. How well bootstraps agree on these depends on
-        the data alone: their dimension, noise, and number of neighbours.
-        """
+        """The agreement that arbitrary cuts reach: in a cloud of this dimension or, if higher, in the finest cuts."""
         cloud = CHANCE * math.pow(2 / max(self.dimension, 2.0), FALL)
         finest = np.arange(len(self._sweep.resolutions))[-FINEST:]
         crossing = [self.density_gaps(int(index))[1] for index in finest]
@@ -316,10 +248,9 @@ class Evidence:
 
     @cached_property
     def below(self) -> float:
-        """Return how far below the sweep, in the logarithm of resolutions, its coarsest clusters would merge.
+        """How far below the sweep, in the logarithm of resolutions, its coarsest clusters would merge.
 
-        Two clusters merge where their edges reach what chance would give, times the resolution. Without edges they
-        never do.
+        They do where edges reach what chance would give, times the resolution; without edges they never do.
         """
         labels = self._sweep.partitions[0]
         if not labels.any():
@@ -342,8 +273,7 @@ class Evidence:
             for index in missing:
                 parts = [self._sweep.partitions[index], *(self._partitions.pop((index, number)) for number in numbers)]
                 self.agreements[index] = mean_agreement(parts, self._volumes)
-        found: NDArray[np.float64] = self.agreements[indices]
-        return found
+        return np.asarray(self.agreements[indices])
 
     def agreement_at_most(self, indices: list[int]) -> list[float]:
         """Return about how much the partitions and those of resamples agree at most, from one resample only."""
@@ -381,8 +311,8 @@ class Evidence:
 def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedClusters) -> list[Candidate]:
     """Return the plateaus that matter, best first.
 
-    Agreement costs most, and more for fine partitions. So it is computed from coarse to fine, and only for plateaus
-    that could still be the best, or a layer, with a quarter of the best score. One resample shows which these are.
+    Agreement costs most, so it is computed from coarse to fine, and only for plateaus of which one resample shows that
+    they could still be the best, or a layer, with a quarter of the best score.
     """
     allowed = [plateau for plateau in plateaus(sweep, evidence.below) if requested.allows(plateau.n_clusters)]
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
@@ -394,21 +324,17 @@ def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedC
         at_most = evidence.agreement_at_most([allowed[i].middle for i in batch])
         for i, agrees in zip(batch, at_most, strict=True):
             bounds[i] = _upper_bound(allowed[i], evidence, agrees)
-        found += _all_weighed([allowed[i] for i in batch if bounds[i] > least], evidence)
+        promising = [allowed[i] for i in batch if bounds[i] > least]
+        evidence.agreement(np.array([index for one in promising for index in one.examined()], dtype=np.intp))
+        found += [weighed(plateau, evidence) for plateau in promising]
         least = LAYER_SHARE * max([0.0, *(candidate.score for candidate in found)])
         left = [i for i in left if bounds[i] > least]
     if allowed and not found:
-        found = _all_weighed([allowed[int(np.argmax(bounds))]], evidence)
+        found = [weighed(allowed[int(np.argmax(bounds))], evidence)]
     best = max((candidate.score for candidate in found), default=0.0)
     nearly_best = [c for c in found if c.score >= NEARLY_EQUAL * best > 0]
     first = max(nearly_best, key=lambda c: c.plateau.n_clusters, default=None)
     return sorted(found, key=lambda c: (c is not first, -c.score, -c.plateau.n_clusters))
-
-
-def _all_weighed(some: list[Plateau], evidence: Evidence) -> list[Candidate]:
-    """Return the evidence for some plateaus, examined side by side in threads."""
-    evidence.agreement(np.array([index for plateau in some for index in plateau.examined()], dtype=np.intp))
-    return [weighed(plateau, evidence) for plateau in some]
 
 
 def evaluated(sweep: ResolutionSweep, evidence: Evidence) -> list[Candidate]:
@@ -423,22 +349,21 @@ def evaluated(sweep: ResolutionSweep, evidence: Evidence) -> list[Candidate]:
 
 
 def weighed(plateau: Plateau, evidence: Evidence) -> Candidate:
-    """Return the evidence for a plateau, taken where it is strongest.
+    """Return the evidence for a plateau where it is strongest; the best agreement counts for all of it.
 
-    The best agreement on the plateau counts for all of it: near its ends, some bootstraps already find another number.
+    Near the ends of a plateau some bootstraps already find another number.
     """
     examined = plateau.examined()
     agreements = evidence.agreement(examined)
-    best = float(agreements.max())
-    found = [
-        replace(_judged(plateau, index, best, evidence), agreement=agrees)
-        for index, agrees in zip(examined.tolist(), agreements.tolist(), strict=True)
-    ]
-    return max(found, key=lambda candidate: (candidate.score, candidate.agreement))
+    found = []
+    for index, agrees in zip(examined.tolist(), agreements.tolist(), strict=True):
+        numbers = replace(_judged(plateau, index, float(agreements.max()), evidence), agreement=agrees)
+        found.append(Candidate(plateau, index, numbers))
+    return max(found, key=lambda candidate: (candidate.score, candidate.numbers.agreement))
 
 
-def _judged(plateau: Plateau, index: int, agrees: float, evidence: Evidence) -> Candidate:
-    """Return a candidate with its score.
+def _judged(plateau: Plateau, index: int, agrees: float, evidence: Evidence) -> NumberEvidence:
+    """Return the evidence and score of a place on a plateau if bootstraps agree so well.
 
     Multiplied are the information that is found again, persistence, the root of the evidence beyond the least, and how
     near the plateau is to the scale of modularity.
@@ -450,7 +375,7 @@ def _judged(plateau: Plateau, index: int, agrees: float, evidence: Evidence) -> 
     if beyond > 0:
         comes_back = agrees * evidence.information(index)
         value = math.sqrt(beyond) * comes_back * float(evidence.persistence[index]) * evidence.at_scale(plateau)
-    return Candidate(plateau, index, agrees, depth, crossing, strength, value)
+    return NumberEvidence(plateau.n_clusters, agrees, plateau.width, depth, crossing, strength, value)
 
 
 def evidence_of(agrees: float, depth: float, crossing: float, evidence: Evidence) -> float:

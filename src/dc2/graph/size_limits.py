@@ -37,23 +37,32 @@ class Bounds:
         fewest = max(1, math.ceil(weight / self.high * (1 - ROUNDING)))
         return fewest, math.floor(weight / self.low * (1 + ROUNDING)) if self.low else math.inf
 
+    def check(self, total: float, heaviest: float) -> None:
+        """Raise if so much weight cannot be divided so, or if its heaviest node is too heavy."""
+        low, high, all_ = self.low, self.high, f"{total:,.10g}"
+        if low > high:
+            raise ParameterError(
+                f"min_cluster_size is {low:,.10g} of {all_} rows, but max_cluster_size {high:,.10g}. Raise the maximum."
+            )
+        if heaviest > high * (1 + ROUNDING):
+            raise ParameterError(
+                f"max_cluster_size is {high:,.10g}, but equal rows or rows of one signature, which stay together, are "
+                f"{heaviest:,.10g}. Raise it, or n_signatures."
+            )
+        fewest, most = self.parts(total)
+        if max(fewest, self.fewest) > min(most, self.most):
+            possible = f", at most {most:,} possible" if most < math.inf else ""
+            asked = f"{self.fewest} to {self.most}" if self.fewest < self.most else f"{self.fewest}"
+            clusters = f", and n_clusters asks for {asked}" if self.fewest > 1 or self.most < math.inf else ""
+            raise ParameterError(
+                f"Cluster sizes: {all_} rows cannot be divided into clusters of {low:,.10g} to {high:,.10g}: at least "
+                f"{fewest:,} are needed{possible}{clusters}. Widen the limits."
+            )
+
 
 @dataclass(frozen=True)
 class SizeLimits:
-    """The limits that a user gave.
-
-    Attributes
-    ----------
-    least, most : float or None
-        Rows or weight from 1 on, below that a share of all.
-    balance : float or None
-        How many times as large as the smallest cluster the largest may be.
-
-    Examples
-    --------
-    >>> SizeLimits.of(50, 0.2, None).bounds(1000.0, 1.0, RequestedClusters())
-    Bounds(low=50, high=200, fewest=1, most=inf)
-    """
+    """The limits that a user gave: rows or weight from 1 on, below that shares; or the largest over the smallest."""
 
     least: float | None = None
     most: float | None = None
@@ -65,12 +74,8 @@ class SizeLimits:
         given = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size, "balance": balance}
         for name, value in given.items():
             least = 1 if name == "balance" else 0
-            if value is not None and (
-                not isinstance(value, Real)
-                or isinstance(value, bool)
-                or not least <= float(value) < math.inf
-                or not value
-            ):
+            number = isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) < math.inf
+            if value is not None and not (number and value):
                 what = "at least 1" if least else "above 0: rows or weight from 1 on, below 1 a share"
                 raise ParameterError(f"{name}={value!r} must be a number {what}, or None.", parameter=name, value=value)
         if balance is not None and (min_cluster_size is not None or max_cluster_size is not None):
@@ -85,15 +90,9 @@ class SizeLimits:
         return self != NO_LIMITS
 
     def bounds(self, total: float, heaviest: float, requested: RequestedClusters, found: int = 0) -> Bounds:
-        """Return the limits in units of weight, or raise if no clusters meet them.
+        """Return the limits in units of weight, or raise if none can be met with so much weight and this heaviest node.
 
-        Parameters
-        ----------
-        total, heaviest : float
-            The weight of all nodes, and of the heaviest, which cannot be cut.
-        requested : RequestedClusters
-        found : int
-            The number of clusters to balance, if none is requested.
+        Sizes are balanced for the number `found` if none is requested.
         """
         whole = float(total).is_integer()
         if self.balance is not None:
@@ -104,40 +103,13 @@ class SizeLimits:
                 low, high = min(math.ceil(low), math.floor(mean)), max(math.floor(high), math.ceil(mean))
             bounds = Bounds(low, high, k, k)
         else:
-            low, high = self._weight(self.least, total, 0.0), self._weight(self.most, total, total)
+            low = 0.0 if self.least is None else self.least * (total if self.least < 1 else 1.0)
+            high = total if self.most is None else self.most * (total if self.most < 1 else 1.0)
             if whole:
                 low, high = math.ceil(low * (1 - ROUNDING)), math.floor(high * (1 + ROUNDING))
-            most = math.inf if requested.high is None else requested.high
-            bounds = Bounds(low, high, requested.low, most)
-        self._check(bounds, total, heaviest)
+            bounds = Bounds(low, high, requested.low, math.inf if requested.high is None else requested.high)
+        bounds.check(total, heaviest)
         return bounds
-
-    @staticmethod
-    def _weight(limit: float | None, total: float, default: float) -> float:
-        if limit is None:
-            return default
-        return limit * total if limit < 1 else float(limit)
-
-    def _check(self, bounds: Bounds, total: float, heaviest: float) -> None:
-        low, high, all_ = bounds.low, bounds.high, f"{total:,.10g}"
-        if low > high:
-            raise ParameterError(
-                f"min_cluster_size is {low:,.10g} of {all_} rows, but max_cluster_size {high:,.10g}. Raise the maximum."
-            )
-        if heaviest > high * (1 + ROUNDING):
-            raise ParameterError(
-                f"max_cluster_size is {high:,.10g}, but equal rows or rows of one signature, which stay together, are "
-                f"{heaviest:,.10g}. Raise it, or n_signatures."
-            )
-        fewest, most = bounds.parts(total)
-        if max(fewest, bounds.fewest) > min(most, bounds.most):
-            possible = f", at most {most:,} possible" if most < math.inf else ""
-            asked = f"{bounds.fewest} to {bounds.most}" if bounds.fewest < bounds.most else f"{bounds.fewest}"
-            clusters = f", and n_clusters asks for {asked}" if bounds.fewest > 1 or bounds.most < math.inf else ""
-            raise ParameterError(
-                f"Cluster sizes: {all_} rows cannot be divided into clusters of {low:,.10g} to {high:,.10g}: at least "
-                f"{fewest:,} are needed{possible}{clusters}. Widen the limits."
-            )
 
 
 NO_LIMITS = SizeLimits()
@@ -146,8 +118,7 @@ NO_LIMITS = SizeLimits()
 def within_limits(nodes: GraphNodes, labels: NDArray[np.int32], bounds: Bounds) -> NDArray[np.int32]:
     """Return clusters whose weights are within bounds; clusters that are so already stay if their number may.
 
-    A cluster that cannot be cut into parts within the bounds, such as a small one, joins the cluster with which it
-    shares most edges. Then large ones are cut along their weakest cut that leaves parts within the bounds.
+    A cluster that no cuts bring within the bounds joins that with which it shares most edges; then large ones are cut.
     """
     labels, parts = _joined(nodes, labels, bounds)
     for cluster in np.flatnonzero(np.array(parts) > 1).tolist():
@@ -258,8 +229,7 @@ def _costs(inside: csr_array, order: NDArray[np.intp]) -> NDArray[np.float64]:
     ends = np.bincount(last[forward], edges.data[forward], len(order))
     crossing = np.cumsum(starts - ends)
     volume = np.cumsum(np.asarray(inside.sum(axis=1)).ravel()[order])
-    costs: NDArray[np.float64] = crossing / np.maximum(np.minimum(volume, volume[-1] - volume), 1e-300)
-    return costs
+    return np.asarray(crossing / np.maximum(np.minimum(volume, volume[-1] - volume), 1e-300))
 
 
 def _in_line(inside: csr_array) -> NDArray[np.intp]:
@@ -269,8 +239,7 @@ def _in_line(inside: csr_array) -> NDArray[np.intp]:
     for one in range(int(part.max()) + 1):
         own = np.flatnonzero(part == one)
         line[own] = _fiedler(csr_array(inside[own][:, own]))
-    order: NDArray[np.intp] = np.lexsort((line, part))
-    return order
+    return np.asarray(np.lexsort((line, part)))
 
 
 def _fiedler(graph: csr_array) -> NDArray[np.float64]:
@@ -287,8 +256,7 @@ def _fiedler(graph: csr_array) -> NDArray[np.float64]:
             start = np.cos(np.arange(n))
             vector = eigsh(scaled, k=2, which="LA", v0=start, tol=1e-6, maxiter=20 * n)[1][:, 0]
     vector = vector / root
-    found: NDArray[np.float64] = vector * (np.sign(vector[np.abs(vector).argmax()]) or 1.0)
-    return found
+    return np.asarray(vector * (np.sign(vector[np.abs(vector).argmax()]) or 1.0))
 
 
 def _no_cut(weight: float, bounds: Bounds) -> ParameterError:
