@@ -28,7 +28,7 @@ K, QUERIES = 10, 1000
 MOST_ROWS = int(os.environ.get("DC2_BENCH_ROWS", 10**9))
 GOALS = (0.95, 0.99)
 HEAD = ["method", "set", "rows", "build, CPU s", "us at .95", "us at .99", "best"]
-BEAMS = (10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 224, 256)
+BEAMS = (10, 12, 14, 17, 20, 24, 28, 34, 40, 48, 56, 68, 80, 96, 112, 136, 160, 192, 256, 320, 400, 512, 640, 800, 1024)
 
 Rows = NDArray[np.float32]
 Found = NDArray[np.int64]

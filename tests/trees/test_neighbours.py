@@ -182,13 +182,15 @@ def lists_of(points, k):
 
 @given(
     seed=st.integers(0, 2**32), n=st.integers(2, 80), width=st.integers(1, 300), k=st.integers(1, 9),
-    dtype=st.sampled_from([np.float32, np.float64]), kind=st.sampled_from(["normal", "rounded", "huge"]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    kind=st.sampled_from(["normal", "rounded", "huge", "tiny", "far", "tails"]),
 )  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_both_cores_offer_and_link_alike(seed, n, width, k, dtype, kind):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, width)).astype(dtype)
-    points = np.round(points) if kind == "rounded" else points * dtype(1e25 if kind == "huge" else 1)
+    points = np.round(points) if kind == "rounded" else points * dtype({"huge": 1e25, "tiny": 1e-25}.get(kind, 1))
+    points = points**7 if kind == "tails" else points + dtype(1e6 if kind == "far" else 0)
     lanes = neighbours._in_lanes(points)
     order = rng.permutation(n).astype(np.int32)
     starts = np.array([0, *np.sort(rng.integers(0, n + 1, 3)), n])
@@ -201,7 +203,7 @@ def test_both_cores_offer_and_link_alike(seed, n, width, k, dtype, kind):
         before = ids.copy()
         before[::2] = EMPTY
         links, fresh = module.link_neighbours(ids, before, 1 + k)
-        module.offer_links(lanes, width, links, fresh, queries, ids, squared)
+        module.offer_links(lanes, width, links, fresh, queries, ids, squared, rough=module.rough_copy(points))
         written.append((ids, squared, links, fresh))
     for ours, theirs in zip(*written, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -37,23 +37,27 @@ LONG_LINK_DISTANCES = 2**22  # at most; with very many signatures, only some, at
 def with_neighbor_lists(
     router: Router, n_near: int = NEAR, n_threads: int = 1, least: Least | None = None, rows: NDArray[Any] | None = None
 ) -> Router:
-    """Return the router with neighbour lists, and with the width of the beam.
+    """Return the router with neighbour lists and the beam that rows like `rows` need: see `with_beam`."""
+    return with_beam(_with_lists(router, n_near, n_threads, least), rows, n_threads)
+
+
+def _with_lists(router: Router, n_near: int, n_threads: int, least: Least | None = None) -> Router:
+    """Return the router with neighbour lists.
 
     A list holds the `n_near` signatures nearest to its own, itself among them; those that have it among their nearest,
     since in many columns some signatures are on no other list and would never be found; and a few long links
-    to farther ones. A list that is not full holds its own signature again, at an infinite distance. `rows` are some
-    like those that will search, for `with_beam`.
+    to farther ones. A list that is not full holds its own signature again, at an infinite distance.
     """
     n, centres = len(router.centres), router.centres
     near, _ = nearest_neighbours(centres, min(n_near, n), seed=router.deal_seed, n_threads=n_threads, least=least)
     links, _ = core.link_neighbours(near, near, max(1, min(2 * n_near, n) - 1))
     own = np.arange(n, dtype=np.int32)[:, None]
     linked = np.concatenate([own, np.where(links < 0, own, links)], axis=1)[:, : min(2 * n_near, n)]
-    long_links = _long_links(centres.astype(np.float64), linked, n_threads)
+    long_links = _long_links(centres, linked, n_threads)
     neighbor_lists, gaps = _by_distance(centres, np.concatenate([linked, long_links], axis=1), n_threads)
     is_used = np.append(True, (neighbor_lists[:, 1:] != own).any(axis=0))
     neighbor_lists, gaps = np.ascontiguousarray(neighbor_lists[:, is_used]), gaps[:, is_used]
-    return with_beam(replace(router, neighbor_lists=neighbor_lists, gaps=_safe_gaps(gaps, centres)), rows, n_threads)
+    return replace(router, neighbor_lists=neighbor_lists, gaps=_safe_gaps(gaps, centres))
 
 
 def with_moved_centres(router: Router, centres: NDArray[Any], n_threads: int = 1) -> Router:
@@ -87,16 +91,16 @@ def _safe_gaps(gaps: NDArray[np.float64], centres: NDArray[Any]) -> NDArray[Any]
     return safe
 
 
-def _long_links(centres: NDArray[np.float64], linked: NDArray[np.int32], n_threads: int) -> NDArray[np.int32]:
+def _long_links(centres: NDArray[Any], linked: NDArray[np.int32], n_threads: int) -> NDArray[np.int32]:
     """Return the long links of each signature, padded with the signature itself: see `find_long_links`."""
     n = len(centres)
     some = np.arange(0, n, -(-(n**2) // LONG_LINK_DISTANCES), dtype=np.int32)
-    centred = centres - centres.mean(axis=0)  # squares of large coordinates would hide small distances
-    to_some = np.empty((n, len(some)))
+    middle = centres.mean(axis=0, dtype=np.float64)  # squares of large coordinates would hide small distances
+    columns, to_some = centres[some] - middle, np.empty((n, len(some)))
 
     def measure(start: int) -> None:
         own = np.arange(start, min(start + ROWS_AT_ONCE, n))
-        to_some[own] = euclidean_distances(centred[own], centred[some])
+        to_some[own] = euclidean_distances(centres[own] - middle, columns)
         to_some[own] *= own[:, None] != some
 
     def find(start: int) -> NDArray[np.int32]:
@@ -113,19 +117,22 @@ def _long_links(centres: NDArray[np.float64], linked: NDArray[np.int32], n_threa
 
 
 def signature_router(
-    points: NDArray[Any],
-    seeds: SeedSequence,
-    scaling: Scaling | Sphere | None = None,
-    n_threads: int = 1,
-    n_near: int = NEAR,
+    points: NDArray[Any], seeds: SeedSequence, scaling: Scaling | Sphere | None = None, n_threads: int = 1
 ) -> tuple[Router, NDArray[np.int32]]:
     """Return a router whose leaves hold one distinct point each, and the number of each leaf's point."""
-    tree, leaf = grow_on(
-        points, None, seed=tree_seed(seeds), leaf_size=0.0, max_leaves=len(points), cut="median", sharpen=2
-    )
+    router, first = point_router(points, seeds, scaling, n_threads, NEAR)
+    return with_beam(router, n_threads=n_threads), first
+
+
+def point_router(
+    points: NDArray[Any], seeds: SeedSequence, scaling: Scaling | Sphere | None, n_threads: int, n_near: int
+) -> tuple[Router, NDArray[np.int32]]:
+    """Return the same with any number of neighbours on each list, and with a beam of 1."""
+    rule: dict[str, Any] = {"leaf_size": 0.0, "max_leaves": len(points), "cut": "median", "sharpen": 2}
+    tree, leaf = grow_on(points, None, seed=tree_seed(seeds), n_threads=n_threads, **rule)
     _, first = np.unique(leaf, return_index=True)
     router = Router((tree,), np.ascontiguousarray(points[first]), scaling=scaling)
-    return with_neighbor_lists(router, n_near, n_threads=n_threads), first.astype(np.int32)
+    return _with_lists(router, n_near, n_threads), first.astype(np.int32)
 
 
 def nearest_points(router: Router, few: int, n_threads: int) -> NDArray[np.int32]:

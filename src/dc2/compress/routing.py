@@ -109,11 +109,7 @@ class Router:
         return "Random cuts"
 
     def assign(
-        self,
-        X: NDArray[Any],
-        names: tuple[str, ...] | None = None,
-        start: int = 0,
-        rows: NDArray[np.int64] | None = None,
+        self, X: NDArray[Any], names: tuple[str, ...] | None = None, start: int = 0, rows: NDArray[Any] | None = None
     ) -> NDArray[np.int32]:
         """Return the signature of each row.
 
@@ -127,17 +123,13 @@ class Router:
             if self._scan(0, X, NearestOut(ids)):
                 raise_unusable(given, names, start)
             return _like_rows(X, ids)
-        candidates = np.stack(
-            [tree.route(X, names, start) + first for tree, first in zip(self.trees, self._starts(), strict=False)],
-            axis=1,
-        )
+        trees = zip(self.trees, self._starts(), strict=False)
+        candidates = np.stack([tree.route(X, names, start) + first for tree, first in trees], axis=1)
         if rows is not None:
             dealt: NDArray[np.int32] = candidates[np.arange(len(X)), deal(self.deal_seed, rows, len(self.trees))]
             return dealt
-        distances = np.empty(candidates.shape, self.dtype)
-        for tree in range(len(self.trees)):
-            off = X - self.centres[candidates[:, tree]]
-            distances[:, tree] = lanes_dot(off, off)
+        offs = [X - self.centres[column] for column in candidates.T]
+        distances = np.stack([lanes_dot(off, off) for off in offs], axis=1)
         nearest = distances.argmin(axis=1)[:, None]
         return np.take_along_axis(candidates, nearest, axis=1)[:, 0].astype(np.int32)
 
@@ -261,14 +253,16 @@ class Router:
         beam: int | None = None,
     ) -> int:
         """Route rows through one tree; return how many are not finite."""
+        beam = self.beam if beam is None else beam
         if not isinstance(X, np.ndarray):
-            return int(X.scan(weights, self.trees[number].arrays, self._centres_of(number), sums, found))
-        return int(self._searchable[number].scan(X, weights, sums, found, self.beam if beam is None else beam))
+            centres = self._centres_of(number)._replace(beam=beam)
+            return int(X.scan(weights, self.trees[number].arrays, centres, sums, found))
+        return int(self._searchable[number].scan(X, weights, sums, found, beam))
 
     def _centres_of(self, number: int) -> Centres:
-        """Return the centres of a tree's leaves."""
+        """Return the centres of a tree's leaves: the same array each time, by which a GPU knows what it holds."""
         starts = self._starts()
-        points = self.centres[starts[number] : starts[number + 1]]
+        points = self.centres if len(self.trees) == 1 else self.centres[starts[number] : starts[number + 1]]
         return Centres(points, self.neighbor_lists, self.gaps, self.beam)
 
     @cached_property

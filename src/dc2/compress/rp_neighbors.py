@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dc2 import core
-from dc2.compress.neighbor_lists import NEAR, signature_router, with_beam_for
+from dc2.compress.neighbor_lists import NEAR, point_router, with_beam_for
 from dc2.compress.routing import Router
 from dc2.compress.scaling import METRICS, Scaling, learn_scaling
 from dc2.core.neighbours_reference import squared_distances_of_pairs
@@ -112,7 +112,7 @@ def neighbor_index(
     distinct = distinct_rows(scaled)
     n_distinct = len(distinct)
     n_near = n_distinct if n_distinct <= ALL_ON_LISTS else max(NEAR, few)
-    router, point_of_leaf = signature_router(scaled[distinct.first], seeds, scaling, n_threads, n_near)
+    router, point_of_leaf = point_router(scaled[distinct.first], seeds, scaling, n_threads, n_near)
     leaf_of_point = np.empty_like(point_of_leaf)
     leaf_of_point[point_of_leaf] = np.arange(n_distinct, dtype=np.int32)
     router, found = with_beam_for(router, min(few, n_distinct) - 1 or 1, recall, n_threads)

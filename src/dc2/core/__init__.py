@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.graph_reference import Graph, count_shared_rows, join_nodes, leiden, modularity
+    from dc2.core.graph_reference import (
+        Graph,
+        borders,
+        count_shared_rows,
+        join_nodes,
+        leaving_edges,
+        leiden,
+        modularity,
+    )
     from dc2.core.neighbours_reference import (
         find_long_links,
         link_neighbours,
@@ -36,13 +44,14 @@ if TYPE_CHECKING:  # both implementations have these signatures
     )  # fmt: skip
 
 __all__ = [
-    "Graph", "SlowCoreWarning", "coleaf_counts", "count_shared_rows", "find_long_links", "grow_tree", "hash_contents",
-    "hash_rows", "join_nodes", "leiden", "link_neighbours", "modularity", "name", "offer_copies", "offer_groups",
-    "offer_links", "pair_squares", "reason", "rough_copy", "sample_rows", "scan", "searchable", "twin",
+    "Graph", "SlowCoreWarning", "borders", "coleaf_counts", "count_shared_rows", "find_long_links", "grow_tree",
+    "hash_contents", "hash_rows", "join_nodes", "leaving_edges", "leiden", "link_neighbours", "modularity", "name",
+    "offer_copies", "offer_groups", "offer_links", "pair_squares", "reason", "rough_copy", "sample_rows", "scan",
+    "searchable", "twin",
 ]  # fmt: skip
 
 _OWN = ("SlowCoreWarning", "name", "reason", "twin")
-_OF_GRAPHS = ("Graph", "count_shared_rows", "join_nodes", "leiden", "modularity")
+_OF_GRAPHS = ("Graph", "borders", "count_shared_rows", "join_nodes", "leaving_edges", "leiden", "modularity")
 _OF_NEIGHBOURS = (
     "find_long_links", "link_neighbours", "offer_copies", "offer_groups", "offer_links", "pair_squares", "rough_copy",
 )  # fmt: skip
