@@ -37,7 +37,7 @@ def as_command(run: Callable[[Any], None]) -> Callable[..., None]:
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=_default(field),
-            annotation=Annotated[hints[field.name], *field.metadata.values()],
+            annotation=Annotated[hints[field.name], *field.metadata.values()] if field.metadata else hints[field.name],
         )
         for field in own_first
     ]
