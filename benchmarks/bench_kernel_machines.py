@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,7 @@ def measure(split: Split, methods: Sequence[str], one: dict[str, Any]) -> Iterat
         found["KernelClassifier"] = [float(model.score(split.X_test, split.y_test)), seconds]
         one["answering"] = (time.process_time() - start) / n_test
         shares = model.predict_proba(split.X_test)
+        one["date"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
         one["log loss"] = float(-np.log(np.maximum(shares[np.arange(n_test), split.y_test], 1e-12)).mean())
         yield one
     for name in [name for name in RIVALS if name in methods]:
@@ -236,9 +238,10 @@ def main() -> None:
         cells = [f"{pair[0]:.4f} in {pair[1]:,.0f}" if pair else "–" for pair in found]
         chosen = one["chosen"]
         how = [f"{chosen['kernel']}, {chosen['metric']}", f"{chosen['n_centres']:,}, {chosen['n_parts']:,}"]
-        rows.append([one["name"], f"{one['size'][0]:,} x {one['size'][1]}", *cells, *how, f"{one['log loss']:.3f}"])
+        size, date = f"{one['size'][0]:,} x {one['size'][1]}", one.get("date", "–")
+        rows.append([one["name"], size, *cells, *how, f"{one['log loss']:.3f}", date])
     head = ["set", "training rows", *METHODS]
-    head += ["kernel, metric", "centres, parts", "log loss"]
+    head += ["kernel, metric", "centres, parts", "log loss", "measured"]
     print(table(head, rows))
     if options.write:
         note = (
@@ -246,7 +249,8 @@ def main() -> None:
             "own threads). Nystroem has as many uniform centres as the machine of all rows, at most 2000; its "
             "bandwidth and ridge are the best of twelve on held-out rows. Boosting and xRFM have their defaults; xRFM "
             "gets a fifth of the training rows to hold out. "
-            "One seed. Sets may have been measured on different days. A dash is a method that did not finish."
+            "One seed. Sets may have been measured on different days; those without a date are of dc2 before fits "
+            "of many rows iterated and probabilities had a floor. A dash is a method that did not finish or run."
         )
         missing = [name for name in SPLITS if name not in stored]
         parts = [f"**Not measured: {', '.join(missing)}.**"] if missing else []

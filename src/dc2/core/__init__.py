@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.graph_reference import Graph, count_shared_rows, join_nodes, leiden, modularity
+    from dc2.core.graph_reference import (
+        Graph,
+        borders,
+        count_shared_rows,
+        join_nodes,
+        leaving_edges,
+        leiden,
+        modularity,
+    )
     from dc2.core.neighbours_reference import (
         find_long_links,
         link_neighbours,
@@ -38,6 +46,7 @@ if TYPE_CHECKING:  # both implementations have these signatures
 __all__ = [
     "Graph",
     "SlowCoreWarning",
+    "borders",
     "coleaf_counts",
     "count_shared_rows",
     "find_long_links",
@@ -45,6 +54,7 @@ __all__ = [
     "hash_contents",
     "hash_rows",
     "join_nodes",
+    "leaving_edges",
     "leiden",
     "link_neighbours",
     "modularity",
@@ -63,12 +73,14 @@ __all__ = [
 
 # Each function, and the module where its twin is.
 _TWINS = dict.fromkeys(__all__, "dc2.core.reference")
-_TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "count_shared_rows"), "dc2.core.graph_reference")
+_TWINS |= dict.fromkeys(
+    ("Graph", "borders", "count_shared_rows", "join_nodes", "leaving_edges", "leiden", "modularity"),
+    "dc2.core.graph_reference",
+)
 _TWINS |= dict.fromkeys(
     ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links", "rough_copy"),
     "dc2.core.neighbours_reference",
 )
-_TWINS["leiden"] = "dc2.core.graph_reference"
 for _own in ("SlowCoreWarning", "name", "reason", "twin"):
     del _TWINS[_own]
 
