@@ -164,7 +164,7 @@ def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[n
     sample = compression.sample
     assert sample is not None
     if compression.ids is not None:
-        return on_host(compression.ids)[sample.rows]
+        return on_host(compression.ids, sample.rows)
     if isinstance(similarity, GraphSimilarity) and compression.near is None:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
         return nearest
@@ -195,6 +195,13 @@ class ClusterPlan:
     def conqueror_of(self, similarity: Similarity, known: Known | None = None) -> Conqueror:
         """Return the conqueror for a similarity: communities for a sparse one, eigenvectors for a dense one."""
         return GraphConqueror(self.limits, known) if similarity.sparse else self.conqueror
+
+    def conquest(
+        self, similarity: Similarity, nodes: Nodes, seeds: SeedSequence, known: Known | None = None
+    ) -> Conquest:
+        """Return the clusters of nodes."""
+        conqueror = self.conqueror_of(similarity, known)
+        return conqueror.conquer(similarity, nodes, self.requested, seeds, self.options.n_jobs)
 
     def built(self, nodes: Nodes, seeds: SeedSequence) -> Similarity:
         """Return the similarity of nodes."""
@@ -232,8 +239,7 @@ def fit_rows(
     clock.enter("conquer")
     nodes = nodes_of(compression, plan.similarity, threads)
     similarity = plan.built(nodes, kernel_seeds)
-    conqueror = plan.conqueror_of(similarity, known)
-    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
+    conquest = plan.conquest(similarity, nodes, assign_seeds, known)
 
     outliers, scores = None, None
     if plan.noise is not None:
@@ -246,25 +252,11 @@ def fit_rows(
     clock.stop()
 
     return ClusterRecord(
-        columns=opened.columns,
-        n_rows=compression.n_rows,
-        router=compression.router,
-        signature_of_id=None,
-        signatures=compression.signatures,
-        similarity=similarity,
-        requested=plan.requested,
-        conquest=conquest,
-        seed=dict(plan.seeds.state),
-        stage_seconds=clock.seconds,
-        outliers=outliers,
-        preparer=opened.preparer,
-        share_known=share_known,
-        ids=in_form_of(source, compression.ids),
-        scores=scores,
-        rows=source if compression.ids is not None else None,
-        members=members,
-        known=known,
-    )
+        opened.columns, compression.n_rows, compression.router, None, compression.signatures, similarity,
+        plan.requested, conquest, dict(plan.seeds.state), clock.seconds, outliers, opened.preparer,
+        share_known=share_known, ids=in_form_of(source, compression.ids), scores=scores,
+        rows=source if compression.ids is not None else None, members=members, known=known,
+    )  # fmt: skip
 
 
 def _known_of(
@@ -274,7 +266,7 @@ def _known_of(
     known.check(compression.n_rows, requested)
     rows, n_signatures = known.rows, len(compression.signatures)
     if compression.ids is not None:
-        return known.of_nodes(on_host(compression.ids)[rows], n_signatures, keep_rows=True)
+        return known.of_nodes(on_host(compression.ids, rows), n_signatures, keep_rows=True)
 
     router, names = compression.router, source.feature_names  # all that workers of a cluster need
 
@@ -305,27 +297,15 @@ def _fit_graph(plan: ClusterPlan, kind: str, X: Any, sample_weight: Any, rows_kn
     lists = neighbour_lists(matrix, kind, most, own=True).without_fragments()
     nodes, points = graph_nodes(lists, weights)
     similarity = plan.built(nodes, kernel_seeds)
-    conqueror = plan.conqueror_of(similarity, known)
-    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
+    conquest = plan.conquest(similarity, nodes, assign_seeds, known)
     graph = GivenGraph(points, kind, lists.ids.shape[1], typical_reach(lists.reach, weights))
     scores = graph.scores(lists)
     clock.stop()
+    outliers = outliers_of_graph(plan.noise or NoisePlan.of(0, None), scores, weights, graph.typical)
     return ClusterRecord(
-        columns=Columns(n),
-        n_rows=n,
-        router=graph,
-        signature_of_id=None,
-        signatures=Signatures(points, weights, np.zeros(n)),
-        similarity=similarity,
-        requested=plan.requested,
-        conquest=conquest,
-        seed=dict(plan.seeds.state),
-        stage_seconds=clock.seconds,
-        outliers=outliers_of_graph(plan.noise or NoisePlan.of(0, None), scores, weights, graph.typical),
-        ids=ids,
-        scores=scores,
-        known=known,
-    )
+        Columns(n), n, graph, None, Signatures(points, weights, np.zeros(n)), similarity, plan.requested, conquest,
+        dict(plan.seeds.state), clock.seconds, outliers, ids=ids, scores=scores, known=known,
+    )  # fmt: skip
 
 
 def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
@@ -347,25 +327,16 @@ def fit_signatures(plan: ClusterPlan, signatures: Signatures) -> ClusterRecord:
         )
         nodes = replace(nodes, near=NearRows(signature_of_id[nearest], signatures.weights))
     similarity = plan.built(nodes, kernel_seeds)
-    conqueror = plan.conqueror_of(similarity)
-    conquest = conqueror.conquer(similarity, nodes, plan.requested, assign_seeds, plan.options.n_jobs)
+    conquest = plan.conquest(similarity, nodes, assign_seeds)
     outliers = None
     if plan.noise is not None:
         weights, spread = signatures.weights[signature_of_id], signatures.spread[signature_of_id]
         typical = outlier_scores_of(router, weights, spread).typical
         outliers = Outliers(typical, plan.noise.min_cluster_share)
     return ClusterRecord(
-        columns=Columns(signatures.points.shape[1]),
-        n_rows=len(signatures),
-        router=router,
-        signature_of_id=signature_of_id,
-        signatures=signatures,
-        similarity=similarity,
-        requested=plan.requested,
-        conquest=conquest,
-        seed=dict(plan.seeds.state),
-        outliers=outliers,
-    )
+        Columns(signatures.points.shape[1]), len(signatures), router, signature_of_id, signatures, similarity,
+        plan.requested, conquest, dict(plan.seeds.state), outliers=outliers,
+    )  # fmt: skip
 
 
 def reconquer(
@@ -377,9 +348,7 @@ def reconquer(
     *_, assign_seeds = spawned(SeedSequence(**record.seed))
     nodes = nodes_at(record.signatures.points, record.signatures.weights)
     conqueror = plan.conqueror_of(similarity, record.known)
-    conquest = conqueror.conquer(
-        similarity, nodes, requested, assign_seeds, plan.options.n_jobs, before=record.conquest
-    )
+    conquest = conqueror.conquer(similarity, nodes, requested, assign_seeds, plan.options.n_jobs, record.conquest)
     return replace(record, similarity=similarity, requested=requested).reconquered(conquest)
 
 

@@ -25,15 +25,7 @@ from dc2.io.source import Block, Source
 
 @dataclass(frozen=True)
 class NoisePlan:
-    """How much is noise, checked.
-
-    Attributes
-    ----------
-    share : Fraction
-        Share of the rows, by weight: exactly the decimal that was written.
-    min_cluster_share : float
-        Clusters with a smaller share of the weight are noise too.
-    """
+    """How much is noise, checked."""
 
     share: Fraction
     min_cluster_share: float
@@ -67,19 +59,7 @@ def _share(name: str, value: Any) -> Fraction:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Outliers:
-    """What a fit knows about rows that are far out.
-
-    Attributes
-    ----------
-    typical : float
-        The distance by which a typical row reaches others: the unit of scores.
-    min_cluster_share : float
-        Clusters with a smaller share of the weight are noise.
-    threshold : float or None
-        Rows with a higher score are noise; None if no noise was asked for.
-    noise_weights : ndarray of shape (n_ids,), float64, or None
-        The weight of the training rows that are noise by their score, for each number that the router gives.
-    """
+    """What a fit knows about rows that are far out."""
 
     typical: float
     min_cluster_share: float = 0.0
@@ -184,18 +164,7 @@ def outliers_of_graph(
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores of some rows, and the weight of all others, which are known to score higher or lower.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_rows,), int32
-        The signature of each row.
-    scores, weights : ndarray of shape (n_rows,), float64
-    above : ndarray of shape (n_ids,), float64, or None
-        The weight of other rows that score higher than these.
-    below : float
-        The weight of other rows that score lower.
-    """
+    """Scores of some rows, and the weight of all others, which are known to score higher or lower."""
 
     ids: NDArray[np.int32]
     scores: NDArray[np.float64]

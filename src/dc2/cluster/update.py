@@ -53,7 +53,7 @@ def update(
     clock = StageClock(plan.options.verbose)
     clock.enter("compress")
     engine = engine_for(source, replace(plan.options, verbose=clock))
-    work = Work(plan, record, source, engine, compress)
+    work = Work(replace(plan, requested=record.requested), record, source, engine, compress)
     placed, kept = _placed(work, forget, move)
     if not placed.weight:
         clock.stop()
@@ -116,6 +116,7 @@ def _placed(work: Work, forget: float, move: bool) -> tuple[Placed, Signatures]:
     if record.holds_rows:
         return placed, kept
     coarse = _too_coarse(signatures.weights, placed.sums.weights)
+    coarse &= np.bincount(placed.edges.ids, minlength=len(kept)) > 0  # sampled rows stand for the others
     if move and coarse.any():
         placed = placed.with_far(work.rows_of(coarse, placed.edges), coarse)
     few = placed.far.weight < FEWEST_FAR * (kept.weights.sum() + placed.weight) / len(kept)
@@ -192,20 +193,13 @@ def _with_far(now: State, far: NewRows, work: Work) -> State:
 def _with_signatures(now: State, router: Router, new: Signatures, names: NDArray[np.int32] | None = None) -> State:
     n, count = len(now), len(new)
     points, zeros = new.points.astype(np.float64), np.zeros(count)
-    values: dict[str, NDArray[Any]] = {
-        "points": points,
-        "weights": new.weights,
-        "spread": new.spread,
-        "centres": router.centres.astype(np.float64),
-        "reach": zeros if router.reach is None else router.reach,
-        "names": np.full(count, NO_CLUSTER, np.int32) if names is None else names,
-        "was": zeros,
-        "arrived": new.weights,
-        "before": points,
-        "noise": zeros,
+    added: dict[str, NDArray[Any]] = {
+        "points": points, "weights": new.weights, "spread": new.spread, "centres": router.centres.astype(np.float64),
+        "reach": zeros if router.reach is None else router.reach, "was": zeros, "arrived": new.weights,
+        "names": np.full(count, NO_CLUSTER, np.int32) if names is None else names, "before": points, "noise": zeros,
         "home": np.arange(n, n + count),
-    }
-    return replace(now, **{name: np.concatenate([getattr(now, name), part]) for name, part in values.items()})
+    }  # fmt: skip
+    return replace(now, **{name: np.concatenate([getattr(now, name), part]) for name, part in added.items()})
 
 
 def _without_ghosts(now: State, forget: float) -> State:
@@ -291,12 +285,6 @@ def _graph_of(work: Work, now: State, router: Any, far: NewRows) -> tuple[Any, A
     return nodes, work.plan.built(nodes, work.seeds[1])
 
 
-def _conquest(work: Work, similarity: Any, nodes: Any) -> Conquest:
-    return work.plan.conqueror_of(similarity).conquer(
-        similarity, nodes, work.record.requested, work.seeds[2], work.plan.options.n_jobs
-    )
-
-
 def _outliers_with(record: ClusterRecord, noise: NDArray[np.float64]) -> Outliers | None:
     """Return the outliers of a record with other weights of noise; the threshold stays, so scores are comparable."""
     outliers = record.outliers
@@ -306,7 +294,7 @@ def _outliers_with(record: ClusterRecord, noise: NDArray[np.float64]) -> Outlier
 def _conquered(work: Work, now: State, router: Router, far: NewRows) -> tuple[ClusterRecord, NDArray[np.int32]]:
     """Return the record with the signatures conquered again, and the new cluster of each signature before."""
     nodes, similarity = _graph_of(work, now, router, far)
-    conquest = _conquest(work, similarity, nodes)
+    conquest = work.plan.conquest(similarity, nodes, work.seeds[2])
     after = replace(
         work.record,
         router=router,
@@ -331,7 +319,7 @@ def _conquered_rows(work: Work, now: State, far: NewRows) -> tuple[ClusterRecord
     assert found.ids is not None
     nodes = nodes_of(found, recipe, work.n_threads)
     similarity = work.plan.built(nodes, work.seeds[1])
-    conquest = _conquest(work, similarity, nodes)
+    conquest = work.plan.conquest(similarity, nodes, work.seeds[2])
     of_rows, names = conquest.labels[found.ids], np.full(len(X), NO_CLUSTER, np.int32)
     names[: len(now)] = now.names
     after = replace(
@@ -367,7 +355,7 @@ def _conquered_in_stages(work: Work, now: State, far: NewRows) -> tuple[ClusterR
     if not len(far):
         after = replace(after, names=record.cluster_names)
         return after, record.conquest.labels
-    found = _conquest(work, similarity, nodes)
+    found = work.plan.conquest(similarity, nodes, work.seeds[2])
     names, unused = _fixed_names(now, found.labels, record.first_unused)
     labels, communities = by_weight(names, now.weights), found.communities
     if communities is not None:

@@ -27,14 +27,6 @@ class Surroundings:
     All values are rounded to whole numbers so small that products of matrices are exact: the same on every machine,
     and however rows are cut into blocks.
 
-    Attributes
-    ----------
-    middle : ndarray of shape (n_features,)
-    step : float
-        The grid's, in units of the rows.
-    rows : ndarray of shape (n_features, n_drawn), float64
-        Whole numbers.
-
     References
     ----------
     Sugiyama, Borgwardt: Rapid distance-based outlier detection via sampling. NIPS 2013.

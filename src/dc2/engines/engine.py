@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TextIO, TypeVar, runtime_checkable
 
 from numpy.typing import NDArray
 
-from dc2.io.source import Block, DeferredRows, Source
+from dc2.io.source import Block, Source
 
 R = TypeVar("R")
 
@@ -44,14 +44,6 @@ class Engine(Protocol):
         `result_bytes` is the size of one result: blocks are not much smaller, or passing results around would cost more
         than making them.
         """
-
-
-@runtime_checkable
-class DeviceEngine(Engine, Protocol):
-    """An engine that works on a GPU."""
-
-    def on_device(self, X: NDArray[Any]) -> DeferredRows | None:
-        """Return rows of the host on the device, for several passes over them; None if they are too many."""
 
 
 @runtime_checkable

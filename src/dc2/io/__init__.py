@@ -8,13 +8,4 @@ from dc2.io.resolve import as_source
 from dc2.io.source import Block, Source
 from dc2.io.streams import StreamSource
 
-__all__ = [
-    "ArraySource",
-    "Block",
-    "CsvOptions",
-    "FrameSource",
-    "Source",
-    "StreamSource",
-    "as_source",
-    "load",
-]
+__all__ = ["ArraySource", "Block", "CsvOptions", "FrameSource", "Source", "StreamSource", "as_source", "load"]

@@ -168,15 +168,6 @@ def chosen_columns(width: int, columns: Sequence[int] | None, drop: Sequence[int
 class SparseSource(StreamSource[Any]):
     """Rows of a sparse matrix or array.
 
-    Parameters
-    ----------
-    X : SciPy sparse matrix or array of shape (n_rows, n_features)
-        Numbers. Compressed rows (CSR) are not copied; other formats are converted.
-    columns : sequence of int, optional
-        The columns to use, in this order; all by default.
-    drop : sequence of int, optional
-        The columns to leave out.
-
     Examples
     --------
     >>> from scipy.sparse import csr_array
@@ -196,13 +187,7 @@ class SparseSource(StreamSource[Any]):
 
 
 class SparseRows:
-    """Rows of a sparse matrix, made dense on demand.
-
-    Attributes
-    ----------
-    sparse : SciPy sparse matrix or array
-        The rows as they are, compressed (CSR).
-    """
+    """Rows of a sparse matrix, made dense on demand."""
 
     def __init__(self, rows: Any, dtype: np.dtype[Any]) -> None:
         self.sparse = rows

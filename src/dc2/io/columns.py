@@ -99,14 +99,6 @@ class SparseProjection:
     The components and signs are a hash of the column's number. With m components a squared distance is right within
     a relative error of about sqrt(2 / m), of one standard deviation.
 
-    Attributes
-    ----------
-    n_features : int
-        Columns.
-    n_components : int
-        Components, a multiple of four.
-    seed : int
-
     Examples
     --------
     >>> rows = csr_array(([3.0, 4.0], ([0, 1], [7, 99_999])), shape=(2, 100_000))
@@ -153,14 +145,7 @@ def _matrix(n_features: int, n_components: int, seed: int) -> csr_array:
 
 
 class ProjectedSource:
-    """Rows of a source, projected by the threads that need them.
-
-    Parameters
-    ----------
-    source : Source
-        The rows, sparse or dense.
-    projection : SparseProjection
-    """
+    """Rows of a source, projected by the threads that need them."""
 
     def __init__(self, source: Source, projection: SparseProjection) -> None:
         self._source = source
@@ -227,19 +212,7 @@ def projection_for(source: Source) -> SparseProjection | None:
 @saved_record
 @dataclass(frozen=True)
 class Columns:
-    """What a model remembers of the columns it was fitted on.
-
-    Attributes
-    ----------
-    n_features : int
-        How many there are.
-    names : tuple of str or None
-        What they are called, where they have names.
-    frame : {"pandas", "polars", "pyarrow"} or None
-        The kind of data frame that they came in.
-    projection : SparseProjection or None
-        How sparse rows with very many columns are reduced.
-    """
+    """What a model remembers of the columns it was fitted on."""
 
     n_features: int
     names: tuple[str, ...] | None = None
@@ -308,17 +281,7 @@ class KnowsItsColumns:
 
 
 def fitted_source(X: Any, sample_weight: Any = None, owner: str = "model") -> tuple[Source, Columns]:
-    """Return the source for rows to be fitted, and its columns; nothing is changed anywhere.
-
-    Parameters
-    ----------
-    X : array, frame, path, source, ...
-        What `as_source` takes.
-    sample_weight : array-like, str or None
-        Weights of the rows, or the name of the column that holds them.
-    owner : str
-        The class that asks, for messages.
-    """
+    """Return the source for rows to be fitted, and its columns; nothing is changed anywhere."""
     source = as_source(X, sample_weight=sample_weight)
     projection = projection_for(source)
     if projection is not None:
@@ -335,17 +298,6 @@ def matching_source(X: Any, fitted: Columns, owner: str, extra: Sequence[str] = 
     """Return the source for rows that must have the columns a model was fitted on.
 
     Columns with names are found by name, in any order, and others may be there too.
-
-    Parameters
-    ----------
-    X : array, frame, path, source, ...
-        What `as_source` takes.
-    fitted : Columns
-        What the model was fitted on.
-    owner : str
-        Its class, for messages.
-    extra : sequence of str
-        Columns that travel along.
     """
     if isinstance(X, ProjectedSource) and X.projection == fitted.projection:
         return X

@@ -29,16 +29,7 @@ MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def telling_encoding(file: DataFile, encoding: str = "utf-8", *, can_be_given: bool) -> Iterator[None]:
-    """Where reading a file fails because of its encoding, say so instead of what came of it.
-
-    Parameters
-    ----------
-    file : DataFile
-    encoding : str
-        What it is read in.
-    can_be_given : bool
-        Whether files of this format can be read in another one.
-    """
+    """Where reading a file fails because of its encoding, say so instead of what came of it."""
     try:
         yield
     except (import_pyarrow().ArrowInvalid, UnicodeError) as error:

@@ -40,20 +40,6 @@ def file_source(
     """Return the source for files: the rows of all files in turn, whatever their formats.
 
     The columns of all files are checked now; rows are read only by `blocks`, and only the columns needed.
-
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        As for `dc2.io.paths.find_files`.
-    columns, drop, weight, extra
-        As for `dc2.io.frames.FrameLayout`; for .npy files, which have no column names, `columns` and `drop` are
-        indices.
-    csv : CsvOptions, optional
-        How to read text files.
-    mixed : bool, default=False
-        As for `dc2.io.frames.FrameLayout`.
-    texts : sequence of str
-        Features whose values are names, whatever they look like.
     """
     files = find_files(paths, csv)
     unnamed = [file for file in files if not file.format.named_columns]
@@ -120,23 +106,10 @@ def _described(file: DataFile, travelling: set[str]) -> tuple[Any, int | None]:
 
 
 class FileSource(StreamSource[Any]):
-    """Rows of files, one after the other.
-
-    Parameters
-    ----------
-    layout : ArrayLayout or FrameLayout
-        Turns what is read into blocks.
-    files : sequence of (DataFile, sequence of pyarrow.Field)
-        The files, each with the columns to read.
-    n_rows : int or None
-        Number of rows, if the files record it.
-    """
+    """Rows of files, one after the other."""
 
     def __init__(
-        self,
-        layout: ArrayLayout | FrameLayout,
-        files: Sequence[tuple[DataFile, Sequence[Any]]],
-        n_rows: int | None,
+        self, layout: ArrayLayout | FrameLayout, files: Sequence[tuple[DataFile, Sequence[Any]]], n_rows: int | None
     ) -> None:
         self._files = files
         self._unchanged = Unchanged()
@@ -185,18 +158,7 @@ class FileSource(StreamSource[Any]):
 
 @dataclass(frozen=True, eq=False)
 class FilePart:
-    """Some consecutive rows of a file.
-
-    Attributes
-    ----------
-    file : DataFile
-    fields : sequence of pyarrow.Field
-        The columns to read; empty if the columns have no names.
-    units : range
-        Which row groups, record batches or rows: whatever the format counts.
-    rows : int or None
-        Number of rows, if the file records it.
-    """
+    """Some consecutive rows of a file."""
 
     file: DataFile
     fields: Sequence[Any]
@@ -239,15 +201,7 @@ def dataset_source(
     *,
     mixed: bool = False,
 ) -> StreamSource[Any]:
-    """Return the source for a dataset; only the columns needed are read.
-
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-        The rows; a filtered dataset gives those that pass.
-    columns, drop, weight, extra, mixed
-        As for `dc2.io.frames.FrameLayout`.
-    """
+    """Return the source for a dataset; only the columns needed are read."""
     arrow = import_pyarrow()
     schema = nw.from_native(arrow_schema(dataset.schema).empty_table()).schema
     layout = FrameLayout(

@@ -46,17 +46,7 @@ class Format(Protocol):
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file.
-
-    Attributes
-    ----------
-    path : str
-        Its path in its filesystem.
-    format : Format
-        How it is read.
-    filesystem : pyarrow.fs.FileSystem or None
-        The filesystem of a file given by an address; None for a plain local path.
-    """
+    """One file."""
 
     path: str
     format: Format
@@ -66,7 +56,8 @@ class DataFile:
     def identity(self) -> tuple[str, str]:
         """The same for all names of one file: a local one may have links."""
         if self.filesystem is None or self.is_local:
-            return "local", os.path.realpath(self.path)
+            about = os.stat(self.path)
+            return "local", f"{about.st_dev} {about.st_ino}" if about.st_ino else os.path.realpath(self.path)
         return self.filesystem.type_name, self.path
 
     @property
@@ -201,6 +192,10 @@ def _check_depth(text: bytes) -> None:
 
 def _parsed(text: bytes, **options: Any) -> Any:
     json = import_pyarrow("json")
+    if text.lstrip().startswith(b"["):
+        raise import_pyarrow().ArrowInvalid(
+            "it holds one array, and not an object in each line, as pandas.DataFrame.to_json(lines=True) writes"
+        )
     text.decode()  # Arrow does not look whether it can be
     _check_depth(text)
     return json.read_json(
@@ -338,7 +333,7 @@ FORMATS: dict[str, Format] = {
     ".ipc": Arrow(),
     **{f".csv{packed}": Csv() for packed in ("", ".gz", ".zst")},
     **{f".tsv{packed}": Csv(separator="\t") for packed in ("", ".gz", ".zst")},
-    **{f".jsonl{packed}": JsonLines() for packed in ("", ".gz", ".zst")},
+    **{f"{suffix}{packed}": JsonLines() for suffix in (".jsonl", ".ndjson", ".json") for packed in ("", ".gz", ".zst")},
     ".npy": Npy(),
 }
 """The format of each suffix."""

@@ -59,13 +59,6 @@ def with_widths(schema: Mapping[str, Any], first_rows: FirstRows) -> dict[str, A
 
     Objects that are lists of numbers get a type too: the widest that occurs.
 
-    Parameters
-    ----------
-    schema : mapping of column names to narwhals dtypes
-    first_rows : callable
-        Takes the names of columns and returns a frame with their first rows, or None if there are no rows. It is
-        called only if the schema does not have the lengths.
-
     Examples
     --------
     >>> import pandas as pd
@@ -176,13 +169,6 @@ def check_vectors(frame: nw.DataFrame[Any], widths: Mapping[str, int], where: st
 def vector_matrix(column: Any, width: int) -> NDArray[Any]:
     """Return lists of numbers as rows, in their own type; without a copy if Arrow has them in one piece.
 
-    Parameters
-    ----------
-    column : narwhals.Series
-        Checked by `check_vectors`. Numbers that are missing become NaN.
-    width : int
-        The length of each list.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -287,16 +273,7 @@ Frame = nw.DataFrame[Any]
 
 
 class TableRows:
-    """Rows of a table with columns of any type, as a frame; they must be prepared to become a matrix.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-    names : sequence of str
-        The features.
-    vectors : mapping of str to int
-        Which of them are lists of numbers, and how long these are.
-    """
+    """Rows of a table with columns of any type, as a frame; they must be prepared to become a matrix."""
 
     def __init__(self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int]) -> None:
         self.frame = frame.select(names)
@@ -340,18 +317,7 @@ class ConvertedRows(ABC):
 
 
 class FrameRows(ConvertedRows):
-    """Rows of a frame as numbers.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-    names : sequence of str
-        The features.
-    vectors : mapping of str to int
-        Which of them are lists of numbers, and how long these are: each is a block of columns.
-    dtype : dtype
-        Of the matrix.
-    """
+    """Rows of a frame as numbers."""
 
     def __init__(self, frame: Frame, names: Sequence[str], vectors: Mapping[str, int], dtype: np.dtype[Any]) -> None:
         super().__init__(frame)

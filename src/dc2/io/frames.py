@@ -81,29 +81,7 @@ class FrameSource(StreamSource[Frame]):
 
 
 class FrameLayout:
-    """The columns of frames and the parts they play.
-
-    Parameters
-    ----------
-    schema : mapping of column names to narwhals dtypes
-        The columns of the first frame.
-    columns : sequence of str, optional
-        The features, in this order. By default all columns but those named in `drop`, `weight` and `extra`. A column
-        of lists has its own name, or those of its numbers: ``vec[0]``, ``vec[1]``, ...
-    drop : sequence of str, optional
-        Columns that are not features.
-    weight : str, optional
-        The column of sample weights.
-    extra : sequence of str, default=()
-        Columns that travel with the rows as they are, of any type.
-    where : str, default="X"
-        What the schema belongs to, for messages.
-    mixed : bool, default=False
-        Whether features may be of any type and have missing values. Blocks then hold frames, which `dc2.TablePreparer`
-        turns into numbers.
-    first_rows : callable, optional
-        As for `dc2.io.frame_columns.with_widths`: they show how long lists of numbers are.
-    """
+    """The columns of frames and the parts they play."""
 
     def __init__(
         self,

@@ -24,14 +24,6 @@ def callable_source(
 ) -> Source:
     """Return the source for a callable; it is called now, to see its first block, and once per pass.
 
-    Parameters
-    ----------
-    make_blocks : callable
-        Takes nothing and returns a fresh iterator of blocks: all arrays, or all data frames, of any number of
-        rows. The first block sets width and dtype.
-    columns, drop, weight, extra
-        As for `dc2.io.frames.FrameLayout`; for arrays, `columns` and `drop` are indices.
-
     Examples
     --------
     >>> import numpy as np

@@ -66,14 +66,7 @@ def _registered(cls: Class, table: dict[str, type[Any]]) -> Class:
 
 
 def check_fields(record: type[Any], values: dict[str, Any]) -> None:
-    """Raise if a value is not of the type that its field is declared to have.
-
-    Parameters
-    ----------
-    record : dataclass
-    values : dict
-        By field.
-    """
+    """Raise if a value is not of the type that its field is declared to have."""
     hints = get_type_hints(record)
     for name, value in values.items():
         if not _fits(value, hints[name]):
@@ -167,15 +160,7 @@ def _check_kind(place: Path) -> None:
 
 
 class Archive:
-    """A model file that is open for reading; its directory has been checked.
-
-    Parameters
-    ----------
-    path : path
-        Its name.
-    file : binary file
-        Its content.
-    """
+    """A model file that is open for reading; its directory has been checked."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._shown = repr(os.fspath(path))
@@ -453,17 +438,7 @@ class SaveMixin:
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What a model file says about itself.
-
-    Attributes
-    ----------
-    class_name : str
-        The class of the model.
-    dc2_version : str
-        The version of dc2 that wrote the file.
-    format_version : int
-        The version of the file's format.
-    """
+    """What a model file says about itself."""
 
     class_name: str
     dc2_version: str

@@ -170,18 +170,6 @@ def write_labels(
     written under a temporary name in the same folder, which is renamed at the end; on any error or interrupt
     it is removed and a file that was there before stays as it was.
 
-    Parameters
-    ----------
-    path : path
-        The file to write.
-    pieces : iterable
-        The labels of consecutive rows: an array, or a mapping of column names to arrays; or a pair of that and
-        a pyarrow table of columns to write before it (`Block.extra`), or None.
-    column : str, default="label"
-        Name of the column, where the labels are an array.
-    overwrite : bool, default=True
-        Whether a file that exists when all labels are written is replaced; if not, ParameterError is raised.
-
     Examples
     --------
     >>> import tempfile
@@ -243,15 +231,7 @@ least 4.0e+18 bytes, and ... are free.
 
 
 def check_columns(path: str | os.PathLike[str], columns: Any) -> None:
-    """Raise if the file's format cannot hold columns of these types; call it before any work.
-
-    Parameters
-    ----------
-    path : path
-        Where labels are to be written.
-    columns : pyarrow.Table or None
-        Some rows of the columns to be written beside them (`Block.extra`).
-    """
+    """Raise if the file's format cannot hold columns of these types; call it before any work."""
     if columns is None:
         return
     suffix = _suffix(Path(path))
@@ -271,11 +251,7 @@ def _written(suffix: str, sink: Any, tables: Iterable[dict[str, Any]]) -> int:
         return _write_npy(sink, tables)
     try:
         return _WRITERS[suffix](sink, tables)
-    except (
-        import_pyarrow().lib.ArrowInvalid,
-        import_pyarrow().lib.ArrowTypeError,
-        NotImplementedError,
-    ) as error:
+    except (import_pyarrow().lib.ArrowInvalid, import_pyarrow().lib.ArrowTypeError, NotImplementedError) as error:
         raise InputError(f"A {suffix} file cannot hold these columns: {error}") from error
 
 

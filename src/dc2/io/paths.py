@@ -40,18 +40,7 @@ def check_not_among(path: str | os.PathLike[str], data: Any) -> None:
 def find_files(
     paths: FileList | str | os.PathLike[str] | Sequence[str | os.PathLike[str]], csv: CsvOptions | None = None
 ) -> FileList:
-    """Return the files that paths name, each once: in the order given, globs and folders sorted by name.
-
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Files, globs (``**`` goes down folders), folders (all data files below them, except those whose name begins
-        with a dot or an underscore), or addresses such as ``s3://bucket/data/*.parquet``, also those that fsspec
-        knows (``https://``, ``memory://``, ``az://``, ...) if it is installed. Globs and folders do not follow links
-        to folders, which may lead in a circle. A file that is named several times, also by links, is read once.
-    csv : CsvOptions, optional
-        How to read text files.
-    """
+    """Return the files that paths name, each once: in the order given, globs and folders sorted by name."""
     if isinstance(paths, FileList):
         return paths
     files: dict[tuple[str, str], DataFile] = {}

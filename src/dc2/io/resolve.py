@@ -151,17 +151,7 @@ def maker(library: str) -> Callable[..., Source]:
 
 
 class KeyedSource:
-    """Rows of a source, identified by a column or by their own values instead of their place.
-
-    Parameters
-    ----------
-    source : Source
-        The rows; the column travels with them.
-    id : str
-        The column, or "*" for the values of all features.
-    extra : sequence of str
-        Columns that travel with the blocks.
-    """
+    """Rows of a source, identified by a column or by their own values instead of their place."""
 
     in_memory = False  # results of full length would be in order
 
@@ -206,15 +196,7 @@ def _as_list(names: Any) -> list[Any] | None:
 
 
 class TableSource:
-    """Rows of a table as they are: every block holds a frame (`dc2.io.frames.TableRows`).
-
-    Parameters
-    ----------
-    open_rows : callable
-        Returns the source that reads them; takes the names of columns to be read as text.
-    as_numbers : callable
-        Returns the source of the same rows as numbers; raises if a column is not numeric.
-    """
+    """Rows of a table as they are: every block holds a frame (`dc2.io.frames.TableRows`)."""
 
     def __init__(self, open_rows: Callable[[Sequence[str]], StreamSource[Any]], as_numbers: Callable[[], Source]):
         self._open_rows = open_rows
@@ -277,15 +259,6 @@ def as_table(
     csv: CsvOptions | None = None,
 ) -> TableSource | None:
     """Return the rows of a frame, of files or of a dataset with named columns; None for any other data.
-
-    Parameters
-    ----------
-    data, columns, drop, extra, csv
-        As for `dc2.as_source`.
-    weight : str, optional
-        The column of weights.
-    texts : sequence of str
-        Columns of text files to be read as text, even if they look like numbers.
 
     Examples
     --------

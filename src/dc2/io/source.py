@@ -250,15 +250,7 @@ def rows_per_block(block_bytes: int, n_features: int, dtype: np.dtype[Any]) -> i
 
 
 class WeightedSource:
-    """Rows of any source, each with its weight from an array.
-
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    sample_weight : array-like of shape (n_rows,)
-        One finite, non-negative weight per row, not all zero.
-    """
+    """Rows of any source, each with its weight from an array."""
 
     def __init__(self, source: Source, sample_weight: ArrayLike) -> None:
         self._source = source
@@ -302,24 +294,11 @@ def listed(names: Sequence[object]) -> str:
     return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN} more"
 
 
-def raise_if_not_finite(
-    X: NDArray[Any],
-    feature_names: Sequence[str] | None = None,
-    start: int = 0,
-) -> None:
+def raise_if_not_finite(X: NDArray[Any], feature_names: Sequence[str] | None = None, start: int = 0) -> None:
     """Raise if a block holds NaN or infinity, saying in which columns, how many, and the first row.
 
     It reads every value: call it when sums are not finite, for a message that explains why. If all values are
     finite, it returns; then the sums overflowed.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, n_features)
-        The block.
-    feature_names : sequence of str, optional
-        Names of the columns; without them columns are numbered from 0.
-    start : int, default=0
-        Global index of the first row.
 
     Examples
     --------
@@ -355,17 +334,7 @@ def _where(found: NDArray[np.bool_], feature_names: Sequence[str] | None, start:
 
 
 def check_weights(weights: ArrayLike, n_rows: int | None = None, start: int = 0) -> NDArray[np.float64]:
-    """Return sample weights as float64, or raise: one finite, non-negative number per row.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_rows,)
-        The weights.
-    n_rows : int, optional
-        Number of rows they must match.
-    start : int, default=0
-        Global index of the first row, for messages.
-    """
+    """Return sample weights as float64, or raise: one finite, non-negative number per row."""
     try:
         checked = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -158,14 +158,7 @@ MOST_IN_MEMORY = 2**26
 
 
 def spilled_table(data: Any) -> Any:
-    """Return the rows of a stream or a query as an Arrow table.
-
-    Parameters
-    ----------
-    data : object
-        Anything with the Arrow stream interface (a pyarrow.RecordBatchReader, a DuckDB relation, ...) or, like a
-        polars.LazyFrame, with the method ``sink_ipc``.
-    """
+    """Return the rows of a stream or a query as an Arrow table."""
     arrow = import_pyarrow()
     try:
         if hasattr(data, "sink_ipc"):

@@ -41,19 +41,7 @@ same rows: the data must not change while it is read.
     def watched(
         self, key: Hashable, where: str, pieces: Iterable[P], columns: Callable[[P], list[NDArray[Any]]]
     ) -> Iterator[P]:
-        """Yield pieces; raise at the end of a stretch of rows if it has changed.
-
-        Parameters
-        ----------
-        key : hashable
-            Distinguishes the files of a source.
-        where : str
-            Where the pieces come from, for errors.
-        pieces : iterable
-            Consecutive rows.
-        columns : callable
-            Returns the values of a piece that must not change, as arrays with one entry per row.
-        """
+        """Yield pieces; raise at the end of a stretch of rows if it has changed."""
         start, rows, sums = 0, 0, list[int]()
         for piece in pieces:
             values = columns(piece)

@@ -2,7 +2,4 @@
 
 from dc2.tables.preparer import PreparedSource, TablePreparer
 
-__all__ = [
-    "PreparedSource",
-    "TablePreparer",
-]
+__all__ = ["PreparedSource", "TablePreparer"]

@@ -33,19 +33,7 @@ class OpenedRows:
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Whether and how tables are prepared.
-
-    Attributes
-    ----------
-    preparer : TablePreparer or None
-        None if rows are taken as they are.
-    always : bool
-        Whether tables of numbers without missing values are prepared too.
-    scale : str or None
-        The scaling asked for; it must be None if rows are prepared.
-    for_target : bool
-        Whether a target is to be learned from the rows.
-    """
+    """Whether and how tables are prepared."""
 
     preparer: TablePreparer | None = None
     always: bool = False

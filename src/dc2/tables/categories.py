@@ -56,13 +56,6 @@ def by_correspondence(
 
     Components that tell more than a single category would are kept, at least two and at most eight. The place of a
     row is the sum of the places of its levels; an unseen level is in the middle.
-
-    Parameters
-    ----------
-    categories : sequence of Category
-        What is analysed together.
-    wanted : sequence of Category, optional
-        Those of them to return; all, if not given.
     """
     shares = [np.bincount(one.codes, minlength=len(one.levels) + 2) / len(one.codes) for one in categories]
     starts = np.cumsum([0, *(len(share) for share in shares)])

@@ -82,14 +82,7 @@ _NEARER = 1.0 + 1e-9  # a factor larger than any rounding of distances
 
 
 def complete_rows_of(columns: list[NDArray[np.float64]], blank: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return some rows without missing values, at even steps; none if there are too few, or if nothing is missing.
-
-    Parameters
-    ----------
-    columns : list of ndarray of shape (n_rows,)
-        Scaled.
-    blank : ndarray of shape (n_rows, n_columns)
-    """
+    """Return some rows without missing values, at even steps; none if there are too few, or if nothing is missing."""
     whole = np.flatnonzero(~blank.any(axis=1))
     if not blank.any() or len(whole) < FEWEST:
         return np.empty((0, len(columns)))
@@ -159,23 +152,7 @@ CYCLES = {"hour": 24, "weekday": 7, "month": 12, "time of day": 24}
 @saved_record
 @dataclass(frozen=True, eq=False)
 class NumberTransform:
-    """A column of numbers, or of points in time in seconds: (x - shift) * factor, or a curve.
-
-    Attributes
-    ----------
-    name : str
-    reading : {"number", "time"}
-    fill : float
-        The value of missing values if no complete row can fill them.
-    shift, factor : float
-    knots, heights : ndarray or None
-        A curve through these points instead, flat beyond its ends. Logarithms are taken only when it is made, so every
-        platform applies the same curve.
-    step : float
-        The size of the steps on which values stand, and within which they are spread; 0 if there are none.
-    missing : float
-        Share of sampled rows without a value.
-    """
+    """A column of numbers, or of points in time in seconds: (x - shift) * factor, or a curve."""
 
     name: str
     reading: Literal["number", "time"]
@@ -215,15 +192,7 @@ class NumberTransform:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class VectorTransform:
-    """A column of lists of numbers: all times one factor, which keeps their angles.
-
-    Attributes
-    ----------
-    name : str
-    width : int
-        Numbers in a list.
-    factor : float
-    """
+    """A column of lists of numbers: all times one factor, which keeps their angles."""
 
     name: str
     width: int
@@ -268,18 +237,7 @@ class CycleTransform:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CategoryTransform:
-    """A column of levels, each with a place in a space that all categories share.
-
-    Attributes
-    ----------
-    name : str
-    reading : {"level", "blank"}
-        Whether the levels are the values of the column, or only say whether there is a value.
-    levels : tuple of str
-        The levels with places of their own, in the first lines of `places`.
-    places : ndarray of shape (n_levels + 2, n_out)
-        The last two lines are for all other levels, and for missing values.
-    """
+    """A column of levels, each with a place in a space that all categories share."""
 
     name: str
     reading: Literal["level", "blank"]
@@ -359,25 +317,7 @@ def cycle_places(cycle: str, seconds: NDArray[np.float64]) -> NDArray[np.int64]:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class TableTransforms:
-    """Everything a fitted preparer has learned.
-
-    Attributes
-    ----------
-    columns : Columns
-        The columns of the table.
-    numbers, cycles, categories : tuple
-        The parts made from them.
-    category_names : tuple of str
-        Names of the columns that all categories become together.
-    decisions : tuple of (str, str)
-        Each column of the table, and what was done with it, as text.
-    vectors : tuple of VectorTransform
-        Lists of numbers, whose columns come last.
-    complete_rows : ndarray of shape (n_donors, n_numbers)
-        Rows without missing values, scaled, that fill the missing values of others.
-    texts : tuple of TextTransform
-        Analysed texts, whose columns come before those of lists.
-    """
+    """Everything a fitted preparer has learned."""
 
     columns: Columns
     numbers: tuple[NumberTransform, ...]
@@ -429,16 +369,7 @@ class TableTransforms:
         return np.stack(there, axis=1)
 
     def apply(self, frame: Frame, start: int = 0, unseen: Counter[str] | None = None) -> NDArray[np.float32]:
-        """Return the rows of a block as numbers.
-
-        Parameters
-        ----------
-        frame : narwhals.DataFrame
-        start : int
-            Number of the first row, for messages.
-        unseen : Counter, optional
-            Counts the rows with a level unseen in fit, by column.
-        """
+        """Return the rows of a block as numbers."""
         n_plain = len(self.names_out) - sum(part.width for part in self.vectors)
         out = np.zeros((len(frame), n_plain))
         place = len(self.numbers)

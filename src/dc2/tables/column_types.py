@@ -255,6 +255,8 @@ def kinds_of(
 def _kind_of(column: SampledColumn, rows: NDArray[np.int64], taken_as: str | None, numbers_stay: bool) -> Kind:
     if column.reading == "vector":
         return _vector(column, rows, taken_as)
+    if column.reading == "nested":
+        return LeftOut(column.name, "left out: lists or structures, which are neither numbers nor texts nor dates")
     if column.blank.all():
         return LeftOut(column.name, "left out: every value sampled is missing")
     if taken_as is not None:

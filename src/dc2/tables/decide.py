@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +106,11 @@ MOST_COMPARED = 6
 """Categories of a column, the most frequent ones."""
 BINS = 16
 MOST_ASKED = 16
+MOST_OTHERS = 512
+"""Columns that a column is compared with, so that very wide tables take time in proportion to their columns."""
+PROBES = 16
+NEARLY = 1.01 * np.sqrt(2.0 * (1.0 - SAME))
+"""The farthest that the products of two such columns with a direction can be apart, and a little more."""
 TELLS_NOTHING = "left out: tells nothing about any other column"
 
 
@@ -131,16 +138,6 @@ def decide(
 
     Numbers are scaled. Other columns are kept only if they tell something about another column, and categories weigh
     less than the spacing of rows in the numbers. Without numbers, categories decide alone.
-
-    Parameters
-    ----------
-    sample : TableSample
-    categories : tuple of str
-        Columns that are categories, whatever they look like.
-    texts : tuple of str
-        Columns whose texts are analysed.
-    for_target : bool
-        Whether a target is to be learned from the rows: it may depend on a column that tells nothing about another.
     """
     names = [column.name for column in sample.columns]
     choice = _Choice()
@@ -200,7 +197,7 @@ def _take_codes_as_categories(choice: _Choice) -> None:
     ]
     codes = []
     for number in choice.numbers:
-        others = [*(column for name, column in ranks.items() if name != number.name), *levels]
+        others = _some([*(column for name, column in ranks.items() if name != number.name), *levels])
         if others and is_code(number.values, np.stack(others, axis=1)):
             codes.append(number)
             kind = category_of(SampledColumn(number.name, "category", number.values))
@@ -216,12 +213,6 @@ def is_code(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
 
     The mean of another column at a value is compared with the middle of its means at the next lower and higher value.
     For codes, the squared difference is 1.5 times the variance of the means; for quantities it is far smaller.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-    others : ndarray of shape (n_rows, n_columns)
-        Ranks of other columns.
 
     Examples
     --------
@@ -255,16 +246,23 @@ def is_code(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
 
 def _leave_out_repeats(choice: _Choice) -> None:
     """Of columns that order or divide the rows in the same way, keep one."""
-    kept: list[tuple[Number, NDArray[np.float64]]] = []
-    for number in [*choice.numbers, *choice.times]:
-        ranks = ranks_of(_filled(number.values))
-        same = next((other.name for other, there in kept if abs(np.mean(ranks * there)) > SAME), None)
+    numbers = [*choice.numbers, *choice.times]
+    ranks = {number.name: ranks_of(_filled(number.values)) for number in numbers}
+    kept: list[Number] = []
+    # Columns that are nearly the same have nearly the same products with any direction: few pairs are compared.
+    products = np.empty((len(numbers), PROBES))
+    for number in numbers:
+        own = ranks[number.name]
+        shown = np.abs(_probes(len(own)) @ own)
+        near = np.flatnonzero((np.abs(products[: len(kept)] - shown) < NEARLY).all(axis=1))
+        same = next((kept[i].name for i in near if abs(np.mean(own * ranks[kept[i].name])) > SAME), None)
         if same is None:
-            kept.append((number, ranks))
+            products[len(kept)] = shown
+            kept.append(number)
         else:
             choice.said[number.name] = f"left out: nearly the same as {same!r}"
-    choice.numbers = [number for number, _ in kept if number.reading == "number"]
-    choice.times = [number for number, _ in kept if number.reading == "time"]
+    choice.numbers = [number for number in kept if number.reading == "number"]
+    choice.times = [number for number in kept if number.reading == "time"]
     different: list[Category] = []
     for one in choice.categories:
         same = next((other.name for other in different if _divides_alike(one, other)), None)
@@ -273,6 +271,19 @@ def _leave_out_repeats(choice: _Choice) -> None:
         else:
             choice.said[one.name] = f"left out: nearly the same as {same!r}"
     choice.categories = different
+
+
+@lru_cache(maxsize=1)
+def _probes(n_rows: int) -> NDArray[np.float64]:
+    """Return directions of length 1, over the square root of the rows, since ranks have standard deviation 1."""
+    probes: NDArray[np.float64] = np.random.default_rng(0).normal(size=(PROBES, n_rows))
+    probes /= np.linalg.norm(probes, axis=1, keepdims=True) * np.sqrt(n_rows)
+    return probes
+
+
+def _some(others: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+    """Return all of the other columns, or some at even steps if there are very many."""
+    return others[:: -(-len(others) // MOST_OTHERS) or 1]
 
 
 def _divides_alike(one: Category, other: Category) -> bool:
@@ -295,8 +306,8 @@ def _leave_out_what_tells_nothing(choice: _Choice, wanted: set[str], keep_all: b
     def telling(name: str, own: NDArray[np.int64]) -> bool:
         if keep_all:
             return True
-        others = [*(column for other, column in ranks.items() if other != name), *in_lists]
-        levels = [share_of_levels(own, column) for other, column in codes.items() if other != name]
+        others = _some([*(column for other, column in ranks.items() if other != name), *in_lists])
+        levels = [share_of_levels(own, column) for column in _some([codes[one] for one in codes if one != name])]
         shares = share_of_numbers(own, np.stack(others, axis=1)) if others else np.empty(0)
         return tells(np.append(shares, levels))
 

@@ -38,14 +38,6 @@ def in_units(parts: TableTransforms, rows: NDArray[Any], means: bool = True) -> 
     Numbers become what they were, and points in time become years; the column of a level becomes the share of rows
     with that level. Cycles, and components that several categories share, stay as they are; components of texts are
     put back to the scale at which a text has length 1.
-
-    Parameters
-    ----------
-    parts : TableTransforms
-        How the columns were prepared.
-    rows : ndarray of shape (n_rows, n_out)
-    means : bool, default=True
-        Whether rows may be means; if not, values spread within steps are put back on them.
     """
     values = rows.astype(np.float64)
     for place, number in enumerate(parts.numbers):
@@ -155,20 +147,7 @@ class PreparedSource:
 
 
 class PreparedRows(ConvertedRows):
-    """Rows of a frame, prepared on demand.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-    parts : TableTransforms
-    start : int
-        Number of the first row in the table.
-
-    Attributes
-    ----------
-    unseen : Counter
-        How many rows have a level unseen in fit, by column; complete once all rows have been asked for.
-    """
+    """Rows of a frame, prepared on demand."""
 
     def __init__(self, frame: Frame, parts: TableTransforms, start: int) -> None:
         super().__init__(frame)
@@ -218,13 +197,7 @@ Answer = TypeVar("Answer")
 
 
 class CountsUnseen(Generic[Answer]):
-    """Gives the answers of another callable for blocks of rows, and counts rows with levels unseen in fit.
-
-    Parameters
-    ----------
-    answer : callable
-        Called with each block; it reads all of its rows.
-    """
+    """Gives the answers of another callable for blocks of rows, and counts rows with levels unseen in fit."""
 
     def __init__(self, answer: Callable[[Block], Answer]) -> None:
         self._answer = answer

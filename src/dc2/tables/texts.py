@@ -45,11 +45,6 @@ def letter_groups(texts: Sequence[str]) -> Iterator[csr_array]:
     A group may include the beginning or the end of a word. Its number is a hash of its letters alone, so it does not
     depend on other texts or their order; now and then two groups share a number.
 
-    Yields
-    ------
-    csr_array of shape (some, BUCKETS), float64
-        As many texts as a limit on memory allows, in order. Columns ascend in each row.
-
     Examples
     --------
     >>> (rows,) = letter_groups(["Late delivery!", "delivery: LATE", "refund"])
@@ -99,22 +94,7 @@ RARE_WORD = 0.002
 @saved_record
 @dataclass(frozen=True, eq=False)
 class TextTransform:
-    """A column of texts, each with a place in a space of few components.
-
-    Attributes
-    ----------
-    name : str
-    components : tuple of str
-        Names of the components: frequent words that are far out.
-    weights : ndarray of shape (BUCKETS, n_components), int32
-        What each group of letters adds to the place of a text.
-    squares : ndarray of shape (BUCKETS,), int32
-        What it adds to the squared length of the text; places are divided by the length.
-    middle : ndarray of shape (n_components,), float64
-        The place of missing values and of texts without words; it is subtracted from all places.
-    factor : float
-        Places are then multiplied by this.
-    """
+    """A column of texts, each with a place in a space of few components."""
 
     name: str
     components: tuple[str, ...]
@@ -200,11 +180,7 @@ def _leading(groups: csr_array, rarity: NDArray[np.float64]) -> NDArray[np.float
     rows = groups[length > 0]
     n_rows = rows.shape[0]
     rows = csr_array(
-        (
-            rarity[rows.indices] / np.repeat(length[length > 0], np.diff(rows.indptr)),
-            rows.indices,
-            rows.indptr,
-        ),
+        (rarity[rows.indices] / np.repeat(length[length > 0], np.diff(rows.indptr)), rows.indices, rows.indptr),
         shape=rows.shape,
     )
     most = min(MOST_COMPONENTS, n_rows - 1)

@@ -11,27 +11,19 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dc2.errors import InputError, InputTypeError, printable
+from dc2.errors import InputError, printable
 from dc2.io.frames import Frame, is_numeric
 from dc2.io.source import listed
 
 BLANKS = frozenset({"", "na", "n/a", "n.a.", "#n/a", "null", "nan", "?", "-", "--"})
 """What people write for a missing value, in lower case."""
 
-Reading = Literal["number", "time", "text", "category", "vector"]
+Reading = Literal["number", "time", "text", "category", "vector", "nested"]
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """A column of texts.
-
-    Attributes
-    ----------
-    levels : list of str
-        The distinct texts.
-    codes : ndarray of shape (n_rows,), int64
-        The number of each row's text; -1 for a missing value.
-    """
+    """A column of texts."""
 
     levels: list[str]
     codes: NDArray[np.int64]
@@ -97,21 +89,19 @@ def column_values(column: nw.Series[Any]) -> tuple[Reading, NDArray[np.float64] 
     if is_numeric(dtype):
         return "number", _floats(column)
     if dtype in (nw.Date, nw.Datetime):
-        return "time", _floats(column.dt.timestamp("ms")) / 1000.0
+        return "time", _floats(column.dt.timestamp("us")) / 1e6
     if dtype == nw.Duration:
-        return "number", _floats(column.dt.total_milliseconds()) / 1000.0
+        if getattr(dtype, "time_unit", "") == "ns":
+            return "number", _floats(column.dt.total_nanoseconds()) / 1e9
+        return "number", _floats(column.dt.total_microseconds()) / 1e6
     if column.implementation.is_pandas() and getattr(column.to_native().dtype, "kind", "") == "c":
         raise InputError(f"Complex data not supported: column {column.name!r} holds complex numbers.")
+    if dtype in (nw.List, nw.Struct, nw.Array, nw.Unknown):
+        return "nested", np.full(len(column), np.nan)
     try:
         return "category" if dtype in (nw.Categorical, nw.Enum) else "text", Words.of_series(column)
-    except (
-        TypeError,
-        NotImplementedError,
-    ) as error:  # raised by lists, structures and other values that cannot be compared
-        raise InputTypeError(
-            f"column {column.name!r} ({dtype}) holds values that are neither numbers nor texts nor dates: {error}. "
-            "Leave it out when you fit: TablePreparer(drop=...), on the command line dc2 cluster --drop."
-        ) from error
+    except (TypeError, NotImplementedError):  # objects that cannot be compared, such as lists in a pandas frame
+        return "nested", np.full(len(column), np.nan)
 
 
 def as_numbers(frame: Frame, name: str, reading: Literal["number", "time"], start: int) -> NDArray[np.float64]:
