@@ -45,7 +45,7 @@ class ArraySource(StreamSource[NDArray[Any]]):
         super().__init__(ArrayLayout(X, columns, drop), lambda rows: iter([X]), len(X), in_memory=True)
 
 
-class ColumnChoice:
+class ChosenColumns:
     """Some of the columns of arrays as wide as the first one, by their numbers."""
 
     feature_names: tuple[str, ...] | None = None
@@ -58,7 +58,7 @@ class ColumnChoice:
         self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
 
 
-class ArrayLayout(ColumnChoice):
+class ArrayLayout(ChosenColumns):
     """Arrays as wide as the first one, with some of its columns."""
 
     @property
@@ -225,7 +225,7 @@ class _Lengthy:
         return _Lengthy(self.rows[part])
 
 
-class _SparseLayout(ColumnChoice):
+class _SparseLayout(ChosenColumns):
     """Sparse rows with some of the columns."""
 
     def join(self, pieces: Sequence[_Lengthy]) -> _Lengthy:
