@@ -193,6 +193,8 @@ def by_prototypes(case: Case) -> Any:
     words = case.frame[few_levels(case.frame)].astype(object).fillna("blank").astype(str)
     if numbers.empty:
         return KModes(case.k, init="Cao", n_init=1, random_state=0).fit_predict(words)
+    if words.empty:
+        raise Skipped("the table has no categories")
     filled = numbers.fillna(numbers.median())
     scaled = pd.DataFrame(StandardScaler().fit_transform(filled), columns=numbers.columns)
     both = pd.concat([scaled, words], axis=1)

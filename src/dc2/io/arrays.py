@@ -45,19 +45,21 @@ class ArraySource(StreamSource[NDArray[Any]]):
         super().__init__(ArrayLayout(X, columns, drop), lambda rows: iter([X]), len(X), in_memory=True)
 
 
-class ArrayLayout:
-    """Arrays as wide as the first one, with some of its columns."""
+class ChosenColumns:
+    """Some of the columns of arrays as wide as the first one, by their numbers."""
 
     feature_names: tuple[str, ...] | None = None
 
-    def __init__(
-        self, first: NDArray[Any], columns: Sequence[int] | None = None, drop: Sequence[int] | None = None
-    ) -> None:
-        self._width = first.shape[1]
+    def __init__(self, first: Any, columns: Sequence[int] | None = None, drop: Sequence[int] | None = None) -> None:
+        self._width: int = first.shape[1]
         self._columns = chosen_columns(self._width, columns, drop)
         self.n_features: int = self._width if self._columns is None else len(self._columns)
         self.width: int = self.n_features
         self.dtype: np.dtype[Any] = promoted_dtype([first.dtype])
+
+
+class ArrayLayout(ChosenColumns):
+    """Arrays as wide as the first one, with some of its columns."""
 
     @property
     def chosen(self) -> list[int] | None:
@@ -223,16 +225,8 @@ class _Lengthy:
         return _Lengthy(self.rows[part])
 
 
-class _SparseLayout:
+class _SparseLayout(ChosenColumns):
     """Sparse rows with some of the columns."""
-
-    feature_names: tuple[str, ...] | None = None
-
-    def __init__(self, X: Any, columns: Sequence[int] | None, drop: Sequence[int] | None) -> None:
-        self._columns = chosen_columns(X.shape[1], columns, drop)
-        self.n_features: int = X.shape[1] if self._columns is None else len(self._columns)
-        self.width: int = self.n_features
-        self.dtype: np.dtype[Any] = promoted_dtype([X.dtype])
 
     def join(self, pieces: Sequence[_Lengthy]) -> _Lengthy:
         """Stack pieces."""

@@ -25,7 +25,7 @@ from dc2.io.frame_columns import whole_columns
 from dc2.io.model_file import saved_record
 from dc2.io.paths import is_path
 from dc2.io.resolve import as_source, library_with_engine
-from dc2.io.source import Block, DeferredRows, Source, has_sparse_rows, is_on_cuda
+from dc2.io.source import Block, DeferredRows, Source, SourceOver, has_sparse_rows, is_on_cuda
 
 KINDS = ("pandas", "polars", "pyarrow")
 
@@ -144,21 +144,14 @@ def _matrix(n_features: int, n_components: int, seed: int) -> csr_array:
     return csr_array((values, components.ravel(), starts), shape=(n_features, n_components))
 
 
-class ProjectedSource:
+class ProjectedSource(SourceOver):
     """Rows of a source, projected by the threads that need them."""
 
     def __init__(self, source: Source, projection: SparseProjection) -> None:
-        self._source = source
+        super().__init__(source)
         self.projection = projection
-        self.n_features: int = projection.n_components
-        self.feature_names: tuple[str, ...] | None = projection.names_out
-        self.dtype: np.dtype[Any] = source.dtype
-        self.in_memory: bool = source.in_memory
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, or None where it is not known without a pass."""
-        return self._source.n_rows
+        self.n_features = projection.n_components
+        self.feature_names = projection.names_out
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""

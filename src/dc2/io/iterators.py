@@ -31,44 +31,30 @@ def callable_source(
     >>> [block.X.ravel().tolist() for block in source.blocks(block_bytes=16)]
     [[0.0, 0.0, 1.0, 1.0], [2.0, 2.0]]
     """
-    opened = _Opened(make_blocks)
+    opened, unchanged = _Opened(make_blocks), Unchanged()
     first = next(opened(), None)
     if first is None:
         raise InputError("The callable gave no blocks: Found array with 0 sample(s) while a minimum of 1 is required.")
     frame = as_frame(first)
-    if frame is None:
-        return _array_source(opened, check_numeric_array(first), columns, drop, weight, extra)
-    layout = FrameLayout(frame.schema, columns, drop, weight, extra, "the first block", first_rows=frame.select)
-    unchanged = Unchanged()
-
-    def frames() -> Iterator[Any]:
-        for number, block in enumerate(opened()):
-            yield layout.checked(block, f"block {number}").select(layout.needed_columns)
-
-    return StreamSource(layout, lambda rows: unchanged.watched(None, "X", frames(), layout.values))
-
-
-def _array_source(
-    opened: _Opened,
-    first: Any,
-    columns: Sequence[Any] | None,
-    drop: Sequence[Any] | None,
-    weight: str | None,
-    extra: Sequence[str],
-) -> Source:
-    if weight is not None or extra:
+    layout: FrameLayout | ArrayLayout
+    if frame is not None:
+        layout = FrameLayout(frame.schema, columns, drop, weight, extra, "the first block", first_rows=frame.select)
+    elif weight is not None or extra:
         raise InputTypeError("The blocks are arrays without column names: none can be taken for weights or ids.")
-    layout = ArrayLayout(first, columns, drop)
-    unchanged = Unchanged()
+    else:
+        layout = ArrayLayout(check_numeric_array(first), columns, drop)
 
-    def arrays() -> Iterator[Any]:
+    def pieces() -> Iterator[Any]:
         for number, block in enumerate(opened()):
             where = f"block {number}"
-            if as_frame(block) is not None:
+            if isinstance(layout, FrameLayout):
+                yield layout.checked(block, where).select(layout.needed_columns)
+            elif as_frame(block) is not None:
                 raise InputTypeError(f"{where} is {type(block).__name__}, but the first is an array.")
-            yield layout.checked(block, where)
+            else:
+                yield layout.checked(block, where)
 
-    return StreamSource(layout, lambda rows: unchanged.watched(None, "X", arrays(), layout.values))
+    return StreamSource(layout, lambda rows: unchanged.watched(None, "X", pieces(), layout.values))
 
 
 class _Opened:

@@ -20,7 +20,7 @@ from dc2.io.frame_columns import TableRows, table_hashes
 from dc2.io.frames import FrameLayout, FrameSource, as_frame, has_text_names
 from dc2.io.iterators import callable_source
 from dc2.io.paths import find_files, is_path
-from dc2.io.source import Block, Source, WeightedSource, is_on_cuda, row_hashes
+from dc2.io.source import Block, Source, SourceOver, WeightedSource, is_on_cuda, row_hashes
 from dc2.io.streams import StreamSource
 
 R = TypeVar("R")
@@ -150,21 +150,13 @@ def maker(library: str) -> Callable[..., Source]:
     return make
 
 
-class KeyedSource:
+class KeyedSource(SourceOver):
     """Rows of a source, identified by a column or by their own values instead of their place."""
 
-    in_memory = False  # results of full length would be in order
-
     def __init__(self, source: Source, id: str, extra: Sequence[str] = ()) -> None:  # noqa: A002
-        self._source, self._id, self._extra = source, id, list(extra)
-        self.n_features: int = source.n_features
-        self.feature_names: tuple[str, ...] | None = source.feature_names
-        self.dtype = source.dtype
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, or None if it is not known without a pass."""
-        return self._source.n_rows
+        super().__init__(source)
+        self.in_memory = False  # results of full length would be in order
+        self._id, self._extra = id, list(extra)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
@@ -195,7 +187,7 @@ def _as_list(names: Any) -> list[Any] | None:
     return [names] if isinstance(names, str | int) else list(names)
 
 
-class TableSource:
+class TableSource(SourceOver):
     """Rows of a table as they are: every block holds a frame (`dc2.io.frames.TableRows`)."""
 
     def __init__(self, open_rows: Callable[[Sequence[str]], StreamSource[Any]], as_numbers: Callable[[], Source]):
@@ -207,30 +199,22 @@ class TableSource:
     def _open(self) -> None:
         rows = self._open_rows(sorted(self._texts))
         assert isinstance(rows.layout, FrameLayout)
-        self._rows = rows
+        super().__init__(rows)
         self.is_numeric: bool = rows.layout.is_numeric
-        self.n_features: int = rows.n_features
-        self.feature_names: tuple[str, ...] | None = rows.feature_names
-        self.dtype = rows.dtype
-        self.in_memory: bool = rows.in_memory
 
     @property
     def remote(self) -> Any:
         """The rows, if they are elsewhere: what brings the engine that works there."""
-        return getattr(self._rows, "remote", None)
+        return getattr(self._source, "remote", None)
 
     def __getstate__(self) -> dict[str, Any]:
         # To workers go no frames, from which rows could be opened again.
         return {name: value for name, value in self.__dict__.items() if name not in ("_open_rows", "as_numbers")}
 
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, or None if it is not known without a pass."""
-        return self._rows.n_rows
-
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
-        return self._rows.blocks(block_bytes)
+        blocks: Iterator[Block] = self._source.blocks(block_bytes)
+        return blocks
 
     def widened(self, first_pass: Callable[[], R]) -> R:
         """Return the result of the first pass; columns of text files that turn out to hold texts are read as such.

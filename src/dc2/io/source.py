@@ -249,19 +249,36 @@ def rows_per_block(block_bytes: int, n_features: int, dtype: np.dtype[Any]) -> i
     return max(1, block_bytes // max(1, n_features * dtype.itemsize))
 
 
-class WeightedSource:
+class SourceOver:
+    """The facts of a source that gives the rows of another one in another form."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.n_features: int = source.n_features
+        self.feature_names: tuple[str, ...] | None = source.feature_names
+        self.dtype: np.dtype[Any] = source.dtype
+        self.in_memory: bool = source.in_memory
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None if it is not known without a pass."""
+        rows: int | None = self._source.n_rows
+        return rows
+
+
+class WeightedSource(SourceOver):
     """Rows of any source, each with its weight from an array."""
 
     def __init__(self, source: Source, sample_weight: ArrayLike) -> None:
-        self._source = source
+        super().__init__(source)
         self._weights = check_weights(sample_weight, source.n_rows)
         check_weights_sum(self._weights.sum(), len(self._weights))
-        self.n_features: int = source.n_features
-        self.feature_names: tuple[str, ...] | None = source.feature_names
-        self.n_rows: int = len(self._weights)
-        self.dtype: np.dtype[Any] = source.dtype
-        self.in_memory: bool = source.in_memory
         self.is_sparse: bool = has_sparse_rows(source)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: there is a weight for each."""
+        return len(self._weights)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass over the source, with weights."""

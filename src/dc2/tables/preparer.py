@@ -24,7 +24,7 @@ from dc2.io.frame_columns import ConvertedRows, TableRows
 from dc2.io.frames import Frame
 from dc2.io.model_file import SaveMixin, saved_model
 from dc2.io.resolve import TableSource, as_table
-from dc2.io.source import Block, listed
+from dc2.io.source import Block, SourceOver, listed
 from dc2.tables.column_transforms import NumberTransform, TableTransforms, on_steps
 from dc2.tables.column_types import SEED, sample_table
 from dc2.tables.decide import decide
@@ -97,34 +97,20 @@ def _is_shared(parts: TableTransforms, column: int) -> bool:
     return sum(int(np.count_nonzero(part.places[:, column])) for part in parts.categories) > 1
 
 
-class PreparedSource:
-    """Rows of a table, prepared.
-
-    Parameters
-    ----------
-    table : TableSource
-        The rows as they are.
-    parts : TableTransforms
-        Turns them into numbers.
-    """
+class PreparedSource(SourceOver):
+    """Rows of a table, prepared."""
 
     def __init__(self, table: TableSource, parts: TableTransforms) -> None:
-        self._table = table
+        super().__init__(table)
         self._parts = parts
-        self.feature_names: tuple[str, ...] | None = parts.names_out
-        self.n_features: int = len(parts.names_out)
-        self.dtype: np.dtype[Any] = np.dtype(np.float32)
-        self.in_memory: bool = table.in_memory
+        self.feature_names = parts.names_out
+        self.n_features = len(parts.names_out)
+        self.dtype = np.dtype(np.float32)
 
     @property
     def remote(self) -> Any:
         """The rows, if they are elsewhere."""
-        return self._table.remote
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, or None if it is not known without a pass."""
-        return self._table.n_rows
+        return self._source.remote
 
     def known_shares(self, engine: Engine, router: Any, n_ids: int) -> NDArray[np.float32] | None:
         """Return the share of sampled rows with a value, by signature and number; None if none was missing."""
@@ -141,7 +127,7 @@ class PreparedSource:
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Start a fresh pass."""
-        for block in self._table.blocks(block_bytes):
+        for block in self._source.blocks(block_bytes):
             assert isinstance(block.rows, TableRows)
             yield replace(block, rows=PreparedRows(block.rows.frame, self._parts, block.start))
 
