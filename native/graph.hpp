@@ -28,9 +28,24 @@ std::vector<double> strengths(const Graph& graph);
 // both directions, on the diagonal. Entries of a row rise.
 OwnGraph joined(const Graph& graph, const int32_t* labels, int64_t communities);
 
-// Connects any two nodes by the summed weight of the rows that are near both; no loops, no edges of weight 0, entries of a
-// row rise. IN near (rows, m), in 0..nodes-1, none twice in a row.
-OwnGraph connected(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes);
+// Connects any two nodes by the summed weight of the rows that are near both; no edges of weight 0, entries of a row rise.
+// A node that comes twice in a row counts twice, and is connected with itself. IN near (rows, m), in 0..nodes-1.
+OwnGraph connected(const int32_t* near, const double* weights, int64_t rows, int64_t m, int64_t nodes, int64_t threads);
+
+// What crosses between pairs of communities, first < second, in order of first, then second. Of each edge the closeness is
+// its weight over the roots of both strengths (at least 1), and the rise how much sparser its ends are, on average, than
+// the inside of the sparser community; closeness adds up, and so do the rises times closeness.
+struct Borders {
+    std::vector<int32_t> first, second;
+    std::vector<double> closeness, rise;
+};
+
+// IN labels (nodes) in 0..communities-1, sparsity (nodes), within (communities).
+Borders borders(const Graph& graph, const std::vector<double>& strengths, const int32_t* labels, int64_t communities,
+                const double* sparsity, const double* within);
+
+// The weight of each node's edges to other communities.
+std::vector<double> leaving(const Graph& graph, const int32_t* labels);
 
 // IN labels in 0..nodes-1.
 double modularity(const Graph& graph, const int32_t* labels, double resolution);

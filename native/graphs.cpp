@@ -44,6 +44,26 @@ public:
         return dc2::modularity(graph_, labels.data(), resolution);
     }
 
+    Array<double, 1> leaving(const In1<int32_t>& labels) const {
+        std::vector<double> found;
+        {
+            nb::gil_scoped_release released;
+            require_labels(labels, graph_.nodes, graph_.nodes);
+            found = dc2::leaving(graph_, labels.data());
+        }
+        const size_t count = found.size();
+        return give<double, 1>(std::move(found), {count});
+    }
+
+    Borders borders(const In1<int32_t>& labels, int64_t communities, const In1<double>& sparsity,
+                    const In1<double>& within) const {
+        require(communities >= 0 && communities <= graph_.nodes, "communities: no more than nodes");
+        require(int64_t(within.shape(0)) == communities, "within: one for each community");
+        require(int64_t(sparsity.shape(0)) == graph_.nodes, "sparsity: one for each node");
+        require_labels(labels, graph_.nodes, communities);
+        return dc2::borders(graph_, strengths_, labels.data(), communities, sparsity.data(), within.data());
+    }
+
     OwnGraph joined(const In1<int32_t>& labels, int64_t communities) const {
         require(communities >= 0 && communities <= graph_.nodes, "communities: no more than nodes");
         require_labels(labels, graph_.nodes, communities);
@@ -99,7 +119,20 @@ Csr join_nodes(const CheckedGraph& graph, const In1<int32_t>& labels, int64_t co
     return give_graph(std::move(found));
 }
 
-Csr count_shared_rows(const In2<int32_t>& near, const In1<double>& weights, int64_t nodes) {
+std::tuple<Array<int32_t, 1>, Array<int32_t, 1>, Array<double, 1>, Array<double, 1>> give_borders(
+    const CheckedGraph& graph, const In1<int32_t>& labels, int64_t communities, const In1<double>& sparsity,
+    const In1<double>& within) {
+    Borders found;
+    {
+        nb::gil_scoped_release released;
+        found = graph.borders(labels, communities, sparsity, within);
+    }
+    const size_t count = found.first.size();
+    return {give<int32_t, 1>(std::move(found.first), {count}), give<int32_t, 1>(std::move(found.second), {count}),
+            give<double, 1>(std::move(found.closeness), {count}), give<double, 1>(std::move(found.rise), {count})};
+}
+
+Csr count_shared_rows(const In2<int32_t>& near, const In1<double>& weights, int64_t nodes, int64_t threads) {
     OwnGraph found;
     {
         nb::gil_scoped_release released;
@@ -108,7 +141,7 @@ Csr count_shared_rows(const In2<int32_t>& near, const In1<double>& weights, int6
         require(m > 0, "near: at least one node for each row");
         require(weights.shape(0) == near.shape(0), "weights: one for each row");
         require(all_within(near.data(), near.size(), 0, nodes), "near: between 0 and the number of nodes");
-        found = connected(near.data(), weights.data(), rows, m, nodes);
+        found = connected(near.data(), weights.data(), rows, m, nodes, threads);
     }
     return give_graph(std::move(found));
 }
@@ -123,7 +156,11 @@ void define_graphs(nb::module_& module) {
                nb::arg("start").none(), nb::arg("iterations"));
     module.def("modularity", &CheckedGraph::modularity, nb::arg("graph"), nb::arg("labels"), nb::arg("resolution"));
     module.def("join_nodes", &join_nodes, nb::arg("graph"), nb::arg("labels"), nb::arg("n_communities"));
-    module.def("count_shared_rows", &count_shared_rows, nb::arg("near"), nb::arg("weights"), nb::arg("n_nodes"));
+    module.def("count_shared_rows", &count_shared_rows, nb::arg("near"), nb::arg("weights"), nb::arg("n_nodes"),
+               nb::arg("n_threads") = 1);
+    module.def("leaving_edges", &CheckedGraph::leaving, nb::arg("graph"), nb::arg("labels"));
+    module.def("borders", &give_borders, nb::arg("graph"), nb::arg("labels"), nb::arg("n_communities"), nb::arg("sparsity"),
+               nb::arg("within"));
 }
 
 }  // namespace dc2

@@ -18,7 +18,6 @@ from dc2 import KASP, RASP, DC2Clustering, RPFCluster
 from dc2.errors import ClustersDoNotShowWarning, InputError
 from dc2.io.columns import as_frame
 from dc2.report import ClusterStatistics
-from dc2.report.cluster_statistics import verdict_text
 from dc2.report.profiles import column_remarks, heaviest_of_clusters
 from dc2.spectral import RPF
 
@@ -277,7 +276,10 @@ def test_of_a_layer_it_is_said_that_it_was_asked_for():
     other = next(i for i, layer in enumerate(model.layers_) if layer.max() + 1 != chosen)
     model.recluster(layer=other)
     assert str(model.verdict_) == words
-    assert verdict_text(model) == f"{model.n_clusters_} clusters, the layer asked for. Of all numbers: {words}"
+    assert (
+        ClusterStatistics.of(model).verdict
+        == f"{model.n_clusters_} clusters, the layer asked for. Of all numbers: {words}"
+    )
 
 
 def test_more_clusters_than_signatures_are_refused_in_these_words():

@@ -52,6 +52,38 @@ def test_both_cores_join_the_same_nodes(rows, seed):
     native.Graph(*ours)  # is one, too
 
 
+@given(rows=near_lists(), seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_rows_near_parts_connect_these_as_their_nodes_are_connected(rows, seed):
+    near, weights, n_nodes = rows
+    part = np.random.default_rng(seed).integers(0, 5, n_nodes).astype(np.int32)
+    part = np.unique(part, return_inverse=True)[1].astype(np.int32)
+    joined = native.join_nodes(native.Graph(*native.count_shared_rows(*rows)), part, int(part.max()) + 1)
+    for module in (native, reference):
+        assert same(module.count_shared_rows(part[near], weights, len(joined[0]) - 1), joined)
+    assert same(native.count_shared_rows(part[near], weights, len(joined[0]) - 1, 4), joined)
+
+
+@given(rows=near_lists(), seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_both_cores_find_the_same_borders(rows, seed):
+    graph, rng = native.count_shared_rows(*rows), np.random.default_rng(seed)
+    n_communities = rng.integers(1, rows[2] + 1)
+    labels = rng.integers(0, n_communities, rows[2]).astype(np.int32)
+    sparsity, within = rng.normal(size=rows[2]), rng.normal(size=n_communities)
+    leaving = [module.leaving_edges(module.Graph(*graph), labels) for module in (native, reference)]
+    assert same([leaving[0]], [leaving[1]])
+    ours, theirs = (
+        module.borders(module.Graph(*graph), labels, n_communities, sparsity, within) for module in (native, reference)
+    )
+    assert same(ours, theirs)
+    matrix = as_matrix(graph).toarray()
+    assert leaving[0].tolist() == (matrix * (labels[:, None] != labels)).sum(axis=1).tolist()
+    between = np.zeros((n_communities, n_communities))
+    np.add.at(between, (labels[:, None], labels), matrix)
+    assert list(zip(*ours[:2], strict=True)) == list(zip(*np.nonzero(np.triu(between, 1)), strict=True))
+
+
 @pytest.mark.parametrize(
     ("near", "weights", "n_nodes", "says"),
     [

@@ -15,15 +15,16 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from dc2 import DC2Clustering
+from dc2 import DC2Clustering, core
 from dc2.errors import InputError, ParameterError
+from dc2.graph import resolutions
 from dc2.graph.communities import better_cut, find_communities
 from dc2.graph.fixed_k import clouds_apart, merged
 from dc2.graph.layers import CommunityResult, by_weight
 from dc2.graph.n_clusters import RequestedClusters
 from dc2.graph.neighbor_graph import SharedRowsGraph, neighbors_per_row, shared_rows_graph
 from dc2.graph.resolutions import GraphNodes, join_isolated, large_enough, nearest_of_isolated, sweep_resolutions
-from dc2.graph.select_k import NEARLY_EQUAL, Evidence, candidates
+from dc2.graph.select_k import NEARLY_EQUAL, Evidence, candidates, resampled
 
 
 def neighbours(X):
@@ -95,6 +96,29 @@ def test_weights_of_any_size_give_whole_edges_that_add_up_exactly(scale):
     assert graph.weights.sum() < 2.0**53
     ratios = graph.row_weights / graph.row_weights.sum()
     np.testing.assert_allclose(ratios, weights / weights.sum(), rtol=1e-9)
+
+
+def test_a_bootstrap_by_parts_is_that_of_nodes(blobs):
+    nodes = nodes_of(blobs[0])
+    drawn = resampled(nodes.search, nodes.graph, seed=1)
+    parts = drawn.levels[0]
+    indptr, indices, weights = core.join_nodes(drawn.graph.rows, parts.part, parts.n_parts)
+    np.testing.assert_array_equal(parts.matrix.indptr, indptr)
+    np.testing.assert_array_equal(parts.matrix.indices, indices)
+    np.testing.assert_array_equal(parts.matrix.data, weights)
+
+
+def test_parts_show_the_clusters_of_many_nodes(monkeypatch):
+    X, y = make_blobs(1500, n_features=3, centers=8, cluster_std=0.4, random_state=1)
+    monkeypatch.setattr(resolutions, "ENOUGH_PARTS", 40)  # as if there were far more nodes
+    nodes = nodes_of(X)
+    assert len(nodes.search.levels) > 1
+    assert nodes.search.ends_on_parts(0.5)
+    one, two = (find_communities(replace(nodes, n_threads=n), RequestedClusters()) for n in (1, 3))
+    assert adjusted_rand_score(y, one.labels) > 0.99
+    np.testing.assert_array_equal(one.labels, two.labels)
+    given = find_communities(nodes, RequestedClusters.exactly(8))
+    assert adjusted_rand_score(y, given.labels) > 0.99
 
 
 # --- a number given ----------------------------------------------------------------------------------------------

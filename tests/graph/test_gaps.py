@@ -43,6 +43,14 @@ def test_rings_of_very_different_densities_are_two_clusters(seed):
     assert model.verdict_.supported
 
 
+def test_signatures_show_gaps_as_rows_do():
+    draw = np.random.default_rng(0)
+    X = np.concatenate([ring(draw, 6000, 1.0, 0.03), ring(draw, 1500, 1.6, 0.03)])
+    model = DC2Clustering(2, n_signatures=600, random_state=0).fit(X)
+    assert not model.similarity_.graph.rows_are_nodes
+    assert adjusted_rand_score(np.repeat([0, 1], [6000, 1500]), model.labels_) > 0.999
+
+
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), columns=st.integers(1, 6), kind=st.integers(0, 3))
 def test_clouds_cubes_heavy_tails_and_rings_have_no_gaps(seed, columns, kind):

@@ -19,7 +19,7 @@ from dc2.compress import Signatures
 from dc2.errors import InputTypeError, ParameterError
 from dc2.report import ClusterStatistics, write_report
 from dc2.report.page import number
-from dc2.report.profiles import radius, weighted_silhouette
+from dc2.report.profiles import weighted_silhouette
 from dc2.report.reproduce import command_line, python_snippet
 from dc2.spectral import RPF, Gaussian
 from support.page_outline import Outline
@@ -322,4 +322,4 @@ def test_the_spread_of_a_cluster_is_that_of_its_rows():
         np.sqrt(((X[model.labels_ == c] - X[model.labels_ == c].mean(axis=0)) ** 2).sum(axis=1).mean())
         for c in range(3)
     ]
-    np.testing.assert_allclose(radius(ClusterStatistics.of(model)), expected, rtol=1e-6)
+    np.testing.assert_allclose(ClusterStatistics.of(model).radii, expected, rtol=1e-6)

@@ -164,7 +164,7 @@ def _signature_of(compression: Compression, similarity: Similarity) -> NDArray[n
     sample = compression.sample
     assert sample is not None
     if compression.ids is not None:
-        return on_host(compression.ids)[sample.rows]
+        return on_host(compression.ids, sample.rows)
     if isinstance(similarity, GraphSimilarity) and compression.near is None:
         nearest: NDArray[np.int32] = similarity.graph.near[:, 0]
         return nearest
@@ -266,7 +266,7 @@ def _known_of(
     known.check(compression.n_rows, requested)
     rows, n_signatures = known.rows, len(compression.signatures)
     if compression.ids is not None:
-        return known.of_nodes(on_host(compression.ids)[rows], n_signatures, keep_rows=True)
+        return known.of_nodes(on_host(compression.ids, rows), n_signatures, keep_rows=True)
 
     router, names = compression.router, source.feature_names  # all that workers of a cluster need
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -69,29 +70,14 @@ class CompressSeeds:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Compression:
-    """The result of a compression.
-
-    Attributes
-    ----------
-    router : Router or the like
-        Sends rows to signatures.
-    signatures : Signatures
-    n_rows : int
-        Number of rows.
-    ids : ndarray of shape (n_rows,), int32, or None
-        The signature of each row, for rows in memory.
-    sample : Sample or None
-        The rows that placed the cuts, scaled; a similarity may use them. Not saved with models.
-    near : NearRows or None
-        The nearest signatures of the rows that make edges, if those of the sample are too few. Not saved with models.
-    """
+    """The result of a compression; ids, sample and near are not saved with models."""
 
     router: RowRouter
     signatures: Signatures
     n_rows: int
-    ids: NDArray[np.int32] | None = None
-    sample: Sample | None = None
-    near: NearRows | None = None
+    ids: NDArray[np.int32] | None = None  # the signature of each row, for rows in memory
+    sample: Sample | None = None  # the rows that placed the cuts, scaled; a similarity may use them
+    near: NearRows | None = None  # nearest signatures of the rows that make edges, if those of the sample are too few
 
     @property
     def tree_router(self) -> Router:
@@ -105,12 +91,7 @@ class Compression:
 
 
 def compress(
-    source: Source,
-    engine: Engine,
-    plan: Plan,
-    seeds: SeedSequence,
-    n_threads: int,
-    per_row: EdgesPerRow | None = None,
+    source: Source, engine: Engine, plan: Plan, seeds: SeedSequence, n_threads: int, per_row: EdgesPerRow | None = None
 ) -> Compression:
     """Sample rows, grow the trees, then route every row and add it to the sums of its leaf."""
     own = CompressSeeds.of(seeds)
@@ -225,8 +206,7 @@ def _first_rows(X: NDArray[Any], leaf: NDArray[np.int32]) -> NDArray[Any]:
     first = np.empty(int(leaf.max()) + 1, np.intp)
     # If a place is written several times, the last value stays.
     first[leaf[::-1]] = np.arange(len(leaf))[::-1]
-    rows: NDArray[Any] = X[first]
-    return rows
+    return np.asarray(X[first])
 
 
 def _reach(X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_threads: int) -> NDArray[np.float64]:
@@ -236,8 +216,7 @@ def _reach(X: NDArray[Any], centres: NDArray[Any], leaf: NDArray[np.int32], n_th
     """
 
     def farthest(block: Block) -> NDArray[Any]:
-        off: NDArray[Any] = np.abs(block.X - centres[leaf[block.start : block.stop]]).max(axis=0)
-        return off
+        return np.asarray(np.abs(block.X - centres[leaf[block.start : block.stop]]).max(axis=0))
 
     blocks = ThreadEngine(n_threads, REACH_BYTES).map(farthest, as_source(X), stage="divide")
     reach: NDArray[np.float64] = np.max(list(blocks), axis=0).astype(np.float64)
@@ -385,20 +364,8 @@ def keep_rows(
 ) -> Compression:
     """Return each distinct row as a signature of its own.
 
-    Parameters
-    ----------
-    source : Source
-        The rows.
-    engine : Engine
-        Checks rows of weight 0: they become no signatures, but bad values in them are refused all the same.
-    sample : Sample
-        All rows with a weight above 0, scaled; equal ones may be one row with their weights added.
-    distinct : DistinctRows
-        Which of these are equal.
-    scaling : Scaling or None
-        How they were scaled.
-    all_checked : bool
-        Whether the values of all rows, including those of weight 0, are known to be numbers.
+    `sample` holds all rows with a weight above 0, scaled. Rows of weight 0 become no signatures, but bad values in them
+    are refused, unless `all_checked`: then the values of all rows are known to be numbers.
     """
     router, point_of_leaf = signature_router(sample.X[distinct.first], seeds, scaling, n_threads)
     leaf_of_point = np.empty_like(point_of_leaf)
@@ -419,13 +386,9 @@ def _of_all_rows(source: Source, engine: Engine, router: Router) -> NDArray[np.i
     if source.in_memory:
         return router.assign(next(source.blocks(NO_LIMIT)).X, source.feature_names)
     lookup = Lookup(router, None, source.feature_names)
-    for _ in engine.map(lookup, source, stage="compress", merge=_first):
+    for _ in engine.map(lookup, source, stage="compress", merge=itemgetter(0)):
         pass  # only to refuse bad values
     return np.empty(0, np.int32)
-
-
-def _first(parts: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return parts[0]
 
 
 def _keep_repeated(
@@ -491,25 +454,13 @@ FARTHEST = 1e300  # squared; a row whose squares overflow gets equal weights ins
 
 
 def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows:
-    """Return the few nearest signatures of each sampled row.
-
-    Parameters
-    ----------
-    router : Router
-        With neighbour lists.
-    sample : Sample
-        Scaled already.
-    few : int
-        How many signatures.
-    n_threads : int
-    """
+    """Return the few nearest signatures of each sampled row, which is scaled already."""
     router = replace(router, scaling=None)
     if sample.on_device is not None:
         return NearRows(router.nearest_few(sample.on_device, few)[0], sample.weights)
 
     def nearest(block: Block) -> NDArray[np.int32]:
-        ids: NDArray[np.int32] = router.nearest_few(block.X, few)[0]
-        return ids
+        return np.asarray(router.nearest_few(block.X, few)[0])
 
     blocks = ThreadEngine(n_threads).map(nearest, as_source(sample.X), stage="conquer")
     return NearRows(np.concatenate(list(blocks)), sample.weights)
@@ -518,14 +469,8 @@ def near_rows(router: Any, sample: Sample, few: int, n_threads: int) -> NearRows
 def edge_weights(squared: NDArray[Any]) -> NDArray[np.float64]:
     """Return the weights of each row's edges to its nearest signatures: exp(-d^2 / mean d^2).
 
-    The mean is over the row's own ties, so dense and sparse regions count equally.
-
-    Parameters
-    ----------
-    squared : ndarray of shape (n_rows, n_neighbors)
-        Squared distances.
+    The mean is over the row's own ties, so dense and sparse regions count equally. `squared` has a row for each.
     """
     distances = np.minimum(squared.astype(np.float64), FARTHEST)
     scale = distances.mean(axis=1, keepdims=True)
-    ties: NDArray[np.float64] = np.exp(-distances / np.where(scale > 0, scale, 1.0))
-    return ties
+    return np.asarray(np.exp(-distances / np.where(scale > 0, scale, 1.0)))

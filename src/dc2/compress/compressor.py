@@ -35,14 +35,7 @@ from dc2.trees.tree import NO_LIMIT, Cut, raise_unusable
 @saved_record
 @dataclass(frozen=True, eq=False)
 class CompressorRecord:
-    """The result of a fit: a compression of all rows, or a stream that may continue.
-
-    Attributes
-    ----------
-    columns : Columns
-    compression : Compression or None
-    stream : Stream or None
-    """
+    """The result of a fit: a compression of all rows, or a stream that may continue."""
 
     columns: Columns
     compression: Compression | None = None
@@ -73,24 +66,20 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
     Parameters
     ----------
     n_signatures : int or None, default=1000
-        Number of signatures: exactly this many, or one per distinct row if there are fewer. None if `leaf_size` is
-        given.
+        Number of signatures, or one per distinct row if there are fewer. None if `leaf_size` is given.
     leaf_size : float or None, default=None
         Instead of `n_signatures`: a leaf with fewer rows (of the full data) than this is not divided further.
     n_partitions : int, default=1
-        Number of partitions, each with a tree of its own. Trees grow in parallel, or one after the other with
-        ``n_jobs=1``; the result is the same.
+        Number of partitions, each with a tree of its own; trees grow in parallel.
     divide : {"projection", "sampling"}, default="projection"
-        How rows are partitioned: by splitting the largest node at a random projection, or at random.
-        With "sampling" a new row is routed through the tree of every partition and takes the nearest of the signatures
-        found.
+        How rows are partitioned: by splitting the largest node at a random projection, or at random; then a new row
+        takes the nearest of the signatures that the trees of all partitions find.
     cut : {"mean", "median", "uniform", "quantile"}, default="mean"
         Where a node is cut along its direction. The median keeps leaves even, the mean has less distortion.
     sharpen : int, default=2
-        How often a random direction is multiplied by the covariance of its node. 0 is the paper's method; 2 gives about
-        half its distortion.
+        How often a direction is multiplied by the covariance of its node. 0 is the paper's; 2 halves its distortion.
     n_candidates : int, default=1
-        Directions drawn for each split; the one along which the rows spread most is taken, as in rpForests.
+        Directions drawn for each split, of which the one with the largest spread is taken, as in rpForests.
     signature : {"centroid", "member"}, default="centroid"
         The mean of a leaf's rows, or a random one of them.
     populate : {"nearest", "leaf"}, default="nearest"
@@ -110,17 +99,15 @@ class Compressor(SaveMixin, KnowsItsColumns, OneToOneFeatureMixin, SourceTransfo
         Rows that place the cuts; all rows are then routed. "auto" takes 256 per signature, at most 256 MB; None takes
         all rows, as the paper does.
     n_jobs : int, optional
-        Number of threads; None takes all cores. The result does not depend on it.
+        Number of threads; None takes all cores. The result depends neither on it nor on the next two.
     block_bytes : int, default=16 MiB
-        Budget for a block of rows, in bytes; a few blocks are in memory at a time. The result does not depend on it.
+        Budget for a block of rows, in bytes; a few blocks are in memory at a time.
     device : "cuda" or None, default=None
-        "cuda" sends rows in host memory through a GPU, block by block. Rows already on a GPU are processed
-        there anyway. The result does not depend on it.
+        "cuda" sends rows in host memory through a GPU; rows already on a GPU are processed there anyway.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the directions and the sample.
     verbose : int or callable, default=0
-        1 shows the stages, as bars or, in a log, as lines; a callable is called with
-        ``(stage, rows_done, rows_total)``.
+        1 shows the stages; a callable is called with ``(stage, rows_done, rows_total)``.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -85,31 +85,16 @@ def plan_of(compressor: Any) -> Plan:
     check_choice("scale", compressor.scale, SCALES)
     check_choice("metric", compressor.metric, (*METRICS, "haversine"))
     if compressor.metric == "haversine" and compressor.scale is not None:
+        takes = "metric='haversine' takes degrees as they are."
         raise ParameterError(
-            f"scale={compressor.scale!r}: metric='haversine' takes degrees as they are. Use scale=None.",
+            f"scale={compressor.scale!r}: {takes} Use scale=None.",
             parameter="scale",
             value=compressor.scale,
-            problem="metric='haversine' takes degrees as they are. Leave it out.",
+            problem=f"{takes} Leave it out.",
         )
     _check_sample_size(compressor.sample_size, compressor.n_signatures)
-    division = Division(
-        n_signatures=compressor.n_signatures,
-        leaf_size=compressor.leaf_size,
-        n_partitions=compressor.n_partitions,
-        divide=compressor.divide,
-        cut=compressor.cut,
-        sharpen=compressor.sharpen,
-        n_candidates=compressor.n_candidates,
-    )
-    return Plan(
-        division=division,
-        signature=compressor.signature,
-        sample_size=compressor.sample_size,
-        populate=compressor.populate,
-        refine=compressor.refine,
-        scale=compressor.scale,
-        metric=compressor.metric,
-    )
+    division = Division(*(getattr(compressor, field.name) for field in fields(Division)))
+    return Plan(division, *(getattr(compressor, field.name) for field in fields(Plan)[1:]))
 
 
 def _check_number(compressor: Any) -> None:
@@ -143,6 +128,7 @@ def _check_sample_size(sample_size: Any, n_signatures: int | None) -> None:
 
 
 _Grown = tuple[RPTree, NDArray[np.int32]]  # a tree, and the leaf of each row it was grown on
+_Rows = tuple[NDArray[Any], NDArray[np.float64] | None]  # and their weights
 
 
 @dataclass(frozen=True)
@@ -157,31 +143,39 @@ class Division:
     sharpen: int
     n_candidates: int
 
-    def grow(
-        self, X: NDArray[Any], weights: NDArray[np.float64] | None, seed: int, leaf_size: float, most: int, threads: int
-    ) -> _Grown:
+    def grow(self, rows: _Rows, seed: SeedSequence, leaf_size: float, most: int, threads: int) -> _Grown:
         """Grow a tree of at most so many leaves."""
         return grow_on(
-            X, weights, seed=seed, leaf_size=leaf_size, max_leaves=most, cut=self.cut, sharpen=self.sharpen,
+            *rows, seed=tree_seed(seed), leaf_size=leaf_size, max_leaves=most, cut=self.cut, sharpen=self.sharpen,
             n_candidates=self.n_candidates, n_threads=threads,
         )  # fmt: skip
 
+    def grow_sizes(self, parts: list[_Rows], seeds: list[SeedSequence], leaf_size: float, threads: int) -> list[_Grown]:
+        """Grow a tree for each partition, with leaves in proportion to its weight, side by side."""
+        finished: dict[int, _Grown] = {}
+        growing = list(range(len(parts)))
+        with ThreadPoolExecutor(threads, thread_name_prefix="dc2") as pool:
+            while growing:
+                quotas = [NO_LIMIT] * len(growing)
+                if self.n_signatures is not None:
+                    left_over = self.n_signatures - sum(tree.n_leaves for tree, _ in finished.values())
+                    quotas = share_out(left_over, [_weight(*parts[i]) for i in growing])
+                each = -(-threads // len(growing))  # threads of a partition: all cores work however few grow
+                jobs = [
+                    pool.submit(self.grow, parts[i], seeds[i], leaf_size, quota, each)
+                    for i, quota in zip(growing, quotas, strict=True)
+                ]
+                grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
+                # A partition with fewer distinct rows than its quota is finished; the others share the rest.
+                short = [i for i, quota in zip(growing, quotas, strict=True) if grown[i][0].n_leaves < quota]
+                done = short or growing
+                finished |= {i: grown[i] for i in done}
+                growing = [i for i in growing if i not in done]
+        return [finished[i] for i in range(len(parts))]
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Some rows of the sample, and the seed of the tree that will divide them."""
 
-    rows: NDArray[np.intp]
-    X: NDArray[Any]
-    weights: NDArray[np.float64] | None
-    seed: int
-
-    @property
-    def weight(self) -> float:
-        return float(len(self.X)) if self.weights is None else float(self.weights.sum())
-
-    def grow(self, division: Division, leaf_size: float, max_leaves: int, n_threads: int) -> _Grown:
-        return division.grow(self.X, self.weights, self.seed, leaf_size, max_leaves, n_threads)
+def _weight(X: NDArray[Any], weights: NDArray[np.float64] | None) -> float:
+    return float(len(X)) if weights is None else float(weights.sum())
 
 
 def grow_trees(
@@ -189,73 +183,33 @@ def grow_trees(
 ) -> tuple[tuple[RPTree, ...], NDArray[np.int32]]:
     """Return one tree for all partitions (projection) or one for each (sampling), and the leaf of each row."""
     top_seed, *part_seeds = seed_sequence(seeds).spawn(division.n_partitions + 1)
+    all_rows = (sample.X, sample.weights)
+    # `leaf_size` counts rows of the full data.
+    leaf_size = 0.0 if division.leaf_size is None else division.leaf_size * sample.weight / sample.total_weight
     if division.n_partitions == 1:
-        whole = _Part(np.arange(len(sample.X)), sample.X, sample.weights, tree_seed(part_seeds[0]))
-        tree, leaf = whole.grow(division, _leaf_size(division, sample), division.n_signatures or NO_LIMIT, n_threads)
+        tree, leaf = division.grow(all_rows, part_seeds[0], leaf_size, division.n_signatures or NO_LIMIT, n_threads)
         return (tree,), leaf
     top: RPTree | None = None
-    number: NDArray[Any]
     if division.divide == "sampling":
-        number = deal(deal_seed, sample.rows, division.n_partitions)
+        number: NDArray[Any] = deal(deal_seed, sample.rows, division.n_partitions)
+        n_parts = division.n_partitions
     else:
-        top, number = division.grow(
-            sample.X, sample.weights, tree_seed(top_seed), 0.0, division.n_partitions, n_threads
+        top, number = division.grow(all_rows, top_seed, 0.0, division.n_partitions, n_threads)
+        n_parts = int(number.max()) + 1
+    places = [np.flatnonzero(number == part) for part in range(n_parts)]
+    if not all(map(len, places)):
+        raise ParameterError(
+            f"n_partitions={n_parts} leaves a partition without rows: only {len(number)} were dealt. Use fewer "
+            "partitions."
         )
-    parts = _parts(sample, number, division, part_seeds)
-    trees = []
-    leaf = np.empty(len(sample.X), np.int32)
-    n_leaves = 0
-    for part, (tree, part_leaf) in zip(parts, _grow_parts(parts, sample, division, n_threads), strict=True):
-        leaf[part.rows] = part_leaf + n_leaves
+    parts = [(sample.X[rows], None if sample.weights is None else sample.weights[rows]) for rows in places]
+    grown = division.grow_sizes(parts, part_seeds, leaf_size, n_threads)
+    leaf, n_leaves = np.empty(len(sample.X), np.int32), 0
+    for rows, (tree, part_leaf) in zip(places, grown, strict=True):
+        leaf[rows] = part_leaf + n_leaves
         n_leaves += tree.n_leaves
-        trees.append(tree)
-    return tuple(trees) if top is None else (graft(top, trees),), leaf
-
-
-def _parts(sample: Sample, number: NDArray[Any], division: Division, seeds: list[SeedSequence]) -> list[_Part]:
-    n_parts = division.n_partitions if division.divide == "sampling" else int(number.max()) + 1
-    parts = []
-    for part in range(n_parts):
-        rows = np.flatnonzero(number == part)
-        if not len(rows):
-            raise ParameterError(
-                f"n_partitions={division.n_partitions} leaves a partition without rows: only {len(number)} were "
-                "dealt. Use fewer partitions."
-            )
-        weights = None if sample.weights is None else sample.weights[rows]
-        parts.append(_Part(rows, sample.X[rows], weights, tree_seed(seeds[part])))
-    return parts
-
-
-def _leaf_size(division: Division, sample: Sample) -> float:
-    """Return the least weight at which a node of the sample is split: `leaf_size` scaled to the sample's share."""
-    if division.leaf_size is None:
-        return 0.0
-    return division.leaf_size * sample.weight / sample.total_weight
-
-
-def _grow_parts(parts: list[_Part], sample: Sample, division: Division, n_threads: int) -> list[_Grown]:
-    leaf_size = _leaf_size(division, sample)
-    finished: dict[int, _Grown] = {}
-    growing = list(range(len(parts)))
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="dc2") as pool:
-        while growing:
-            quotas = [NO_LIMIT] * len(growing)
-            if division.n_signatures is not None:
-                left_over = division.n_signatures - sum(tree.n_leaves for tree, _ in finished.values())
-                quotas = share_out(left_over, [parts[i].weight for i in growing])
-            each = -(-n_threads // len(growing))  # threads of a partition: all cores work however few partitions grow
-            jobs = [
-                pool.submit(parts[i].grow, division, leaf_size, quota, each)
-                for i, quota in zip(growing, quotas, strict=True)
-            ]
-            grown = dict(zip(growing, (job.result() for job in jobs), strict=True))
-            # A partition with fewer distinct rows than its quota is finished; the others share the rest.
-            short = [i for i, quota in zip(growing, quotas, strict=True) if grown[i][0].n_leaves < quota]
-            done = short or growing
-            finished |= {i: grown[i] for i in done}
-            growing = [i for i in growing if i not in done]
-    return [finished[i] for i in range(len(parts))]
+    trees = tuple(tree for tree, _ in grown)
+    return (trees if top is None else (graft(top, list(trees)),)), leaf
 
 
 def share_out(total: int, weights: list[float]) -> list[int]:

@@ -73,15 +73,7 @@ class Sphere:
         return ("longitude", "latitude") if self.latitude else ("latitude", "longitude")
 
     def apply(self, X: NDArray[Any], numbers: int | NDArray[np.int64] = 0) -> NDArray[Any]:
-        """Return points of shape (n_rows, 3), in the dtype of the rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, 2)
-            Degrees.
-        numbers : int or ndarray of shape (n_rows,)
-            Number of the first row, or of each, for messages.
-        """
+        """Return points of degrees, in their dtype; `numbers` of the first row, or of each, are for messages."""
         if not isinstance(X, np.ndarray):
             raise InputTypeError("metric='haversine': rows on a GPU are not supported. Pass rows in host memory.")
         # In float64 and in one piece, so that the same place gives the same bits in any block.
@@ -101,14 +93,13 @@ class Sphere:
     def _check_range(self, degrees: NDArray[np.float64], name: str, numbers: int | NDArray[np.int64]) -> None:
         most = MOST_DEGREES[name]
         beyond = np.flatnonzero(np.abs(degrees) > most)
-        if len(beyond) == 0:
-            return
-        first = int(beyond[0])
-        row = numbers + first if isinstance(numbers, int) else int(numbers[first])
-        advice = "Columns are latitude, then longitude, unless their names say otherwise."
-        raise InputError(
-            f"metric='haversine': row {row} has the {name} {degrees[first]:g}, beyond {most} degrees. {advice}"
-        )
+        if len(beyond):
+            first = int(beyond[0])
+            row = numbers + first if isinstance(numbers, int) else int(numbers[first])
+            raise InputError(
+                f"metric='haversine': row {row} has the {name} {degrees[first]:g}, beyond {most} degrees. "
+                "Columns are latitude, then longitude, unless their names say otherwise."
+            )
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the degrees of the places above or below points; means of places are inside the sphere."""

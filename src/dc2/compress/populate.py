@@ -48,13 +48,13 @@ def with_noise(labels: Any, is_noise: NDArray[np.bool_]) -> Any:
     return form_like(labels)(with_noise(on_host(labels), is_noise))
 
 
-def on_host(array: Any) -> NDArray[Any]:
-    """Return an array as a NumPy array; copy it if it is on a GPU."""
+def on_host(array: Any, places: NDArray[np.integer[Any]] | None = None) -> NDArray[Any]:
+    """Return an array, or some entries of it, as a NumPy array; copy them if they are on a GPU."""
     if isinstance(array, np.ndarray):
-        return array
+        return array if places is None else np.asarray(array[places])
     from dc2.core.gpu.device_rows import host_array
 
-    return host_array(array)
+    return host_array(array, places)
 
 
 def populated(source: Source, router: RowRouter, table: NDArray[Any] | None, options: RunOptions) -> Any:

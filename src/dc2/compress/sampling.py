@@ -1,4 +1,4 @@
-"""Distinct rows: equal rows become one, with their weights added."""
+"""Samples of rows, and distinct rows: equal ones become one, with their weights added."""
 
 from __future__ import annotations
 
@@ -24,31 +24,15 @@ MARGIN = 6.0  # standard deviations: slightly more rows are kept than asked for,
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of a source, and what one pass over it found.
+    """Rows of a source, none of weight 0, and what one pass over it found."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_sampled,), int64
-        Global row numbers or, where rows have keys, these; ascending. Rows of weight 0 are never sampled.
-    X : ndarray of shape (n_sampled, n_features)
-    weights : ndarray of shape (n_sampled,), float64, or None
-    n_rows : int
-        Rows of the source.
-    total_weight : float
-        Their weight.
-    on_device : DeviceRows or None
-        The same rows on a GPU, where the engine has one.
-    copies : int or None
-        How many rows were sampled, where equal ones are one row with their weights added; None where none were joined.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # global row numbers or, where rows have keys, these; ascending
     X: NDArray[Any]
     weights: NDArray[np.float64] | None
-    n_rows: int
-    total_weight: float
-    on_device: Any = None
-    copies: int | None = None
+    n_rows: int  # of the source
+    total_weight: float  # theirs
+    on_device: Any = None  # the same rows on a GPU, where the engine has one
+    copies: int | None = None  # how many rows were sampled, where equal ones became one with their weights added
 
     @property
     def n_sampled(self) -> int:
@@ -139,10 +123,8 @@ class _Picker:
 
 def first_limit(size: int, n_rows: int | None) -> int:
     """Return the hash below which `size` of `n_rows` rows are expected, with a margin."""
-    if n_rows is None or size >= n_rows:
-        return ALL
     wanted = size + MARGIN * np.sqrt(size) + MARGIN**2
-    return min(ALL, int(wanted / n_rows * 2.0**64))
+    return ALL if n_rows is None or size >= n_rows else min(ALL, int(wanted / n_rows * 2.0**64))
 
 
 def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
@@ -161,10 +143,12 @@ def _smallest(parts: Sequence[_Part], size: int, seed: int) -> _Part:
     weights = None
     if parts[0].weights is not None:
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])[places]
-    return _Part(
-        rows[places], X, weights,
-        sum(part.n_rows for part in parts), sum(part.total_weight for part in parts),
-    )  # fmt: skip
+    return _Part(rows[places], X, weights, *_totals(parts))
+
+
+def _totals(parts: Sequence[_Part]) -> tuple[int, float]:
+    """Return the number of rows that were read, and their weight."""
+    return sum(part.n_rows for part in parts), sum(part.total_weight for part in parts)
 
 
 def _smallest_keyed(parts: Sequence[_Part], size: int, seed: int) -> _Part:
@@ -184,10 +168,8 @@ def _smallest_keyed(parts: Sequence[_Part], size: int, seed: int) -> _Part:
         return np.add.reduceat(counts[order], starts)[:size][by_key] if len(starts) else counts
 
     chosen = chosen[by_key]
-    return _Part(
-        rows[chosen], X[chosen], None if weights is None else added(weights),
-        sum(part.n_rows for part in parts), sum(part.total_weight for part in parts), added(np.concatenate(ones)),
-    )  # fmt: skip
+    weights = None if weights is None else added(weights)
+    return _Part(rows[chosen], X[chosen], weights, *_totals(parts), added(np.concatenate(ones)))
 
 
 def _everything(source: Source) -> Sample:
@@ -195,15 +177,13 @@ def _everything(source: Source) -> Sample:
     block = next(source.blocks(NO_LIMIT))
     if not np.isfinite(block.X).all():
         raise_unusable(block.X, source.feature_names, 0)
-    rows = np.arange(len(block.X), dtype=np.int64)
-    if block.weights is None:
-        return Sample(rows, block.X, None, len(rows), float(len(rows)))
-    total = float(block.weights.sum())
-    check_weights_sum(total, len(rows))
-    if block.weights.all():
-        return Sample(rows, block.X, np.ascontiguousarray(block.weights), len(rows), total)
-    kept = block.weights > 0
-    return Sample(rows[kept], block.X[kept], block.weights[kept], len(rows), total)
+    rows, X, weights = np.arange(len(block.X), dtype=np.int64), block.X, block.weights
+    n_rows, total = len(rows), float(len(rows) if weights is None else weights.sum())
+    check_weights_sum(total, n_rows)
+    if weights is not None and not weights.all():
+        kept = weights > 0
+        rows, X, weights = rows[kept], X[kept], weights[kept]
+    return Sample(rows, X, None if weights is None else np.ascontiguousarray(weights), n_rows, total)
 
 
 def has_distinct_rows(X: NDArray[Any], count: int) -> bool:
@@ -221,38 +201,19 @@ def has_distinct_rows(X: NDArray[Any], count: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Distinct rows of some blocks in the order in which they come first.
+    """Distinct rows of some blocks in the order in which they come first."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_distinct,), int64
-        The number of the first row equal to each.
-    X : ndarray of shape (n_distinct, n_features)
-    weights : ndarray of shape (2, n_distinct), float64
-        Coarse and fine part, each exact, so that blocks make no difference.
-    n_rows : int
-        Rows of the blocks.
-    too_many : bool
-        Whether there are more distinct rows than allowed; then none are kept.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # the number of the first row equal to each
     X: NDArray[Any]
-    weights: NDArray[np.float64]
-    n_rows: int
-    too_many: bool = False
+    weights: NDArray[np.float64]  # (2, n_distinct): coarse and fine part, each exact, so that blocks make no difference
+    n_rows: int  # of the blocks
+    too_many: bool = False  # more distinct rows than allowed; then none are kept
 
 
 def count_repeated_rows(source: Source, engine: Engine, sample: Sample, most: int) -> Sample | None:
     """Return the distinct rows of a source with a weight above 0, weighed; None if they are more than `most`.
 
-    Parameters
-    ----------
-    source : Source
-    engine : Engine
-    sample : Sample
-        What an earlier pass found; it tells the number of rows and their weight.
-    most : int
+    `sample` is what an earlier pass found; it tells the number of rows and their weight.
     """
     merge = partial(_join, most=most)
     counter = _Counter(sample.total_weight, most, source.feature_names)

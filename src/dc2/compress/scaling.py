@@ -28,25 +28,13 @@ SAFE_EXPONENT = {4: 30, 8: 300}
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """A scaling of rows: columns are shifted and scaled; then, for cosine, rows are scaled to length 1.
+    """A scaling of rows: columns are shifted and scaled; then, for cosine, rows are scaled to length 1."""
 
-    Attributes
-    ----------
-    kind : {"standard", "robust"} or None
-        The statistics of the columns: mean and standard deviation, or median and interquartile range.
-    shift, factor : ndarray of shape (n_features,), float64
-        Rows become (x - shift) * factor.
-    unit : bool
-        Whether rows are then scaled to length 1, so only their direction matters (cosine).
-    exponents : ndarray of shape (n_features,), int64, or None
-        Values are first divided by these powers of two, which is exact; None if their squares neither overflow nor
-        vanish anyway.
-    """
-
-    kind: str | None
-    shift: NDArray[np.float64]
+    kind: str | None  # "standard": by mean and standard deviation, "robust": by median and interquartile range
+    shift: NDArray[np.float64]  # rows become (x - shift) * factor
     factor: NDArray[np.float64]
-    unit: bool = False
+    unit: bool = False  # whether rows are then scaled to length 1, so only their direction matters (cosine)
+    # Values are first divided by these powers of two, which is exact; None if their squares are ordinary anyway.
     exponents: NDArray[np.int64] | None = None
 
     def check(self) -> None:
@@ -76,14 +64,7 @@ class Scaling:
         return len(self.shift)
 
     def apply(self, X: NDArray[Any], start: int = 0) -> NDArray[Any]:
-        """Return scaled rows, in their own dtype.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-        start : int
-            Number of the first row, for messages.
-        """
+        """Return scaled rows, in their own dtype; `start` is the number of the first, for messages."""
         if not isinstance(X, np.ndarray):
             return X.scaled(self._for_device(X.dtype, start))
         if self.exponents is not None:
@@ -97,14 +78,8 @@ class Scaling:
         from dc2.core.gpu.device_rows import ColumnScaling
 
         stretched = self.kind is not None
-        return ColumnScaling(
-            exponents=self.exponents,
-            shift=self.shift.astype(dtype) if stretched else None,
-            factor=self.factor.astype(dtype) if stretched else None,
-            unit=self.unit,
-            refuse_zeros=raise_rows_of_zeros,
-            start=start,
-        )
+        shift, factor = (array.astype(dtype) if stretched else None for array in (self.shift, self.factor))
+        return ColumnScaling(self.exponents, shift, factor, self.unit, raise_rows_of_zeros, start)
 
     def undo(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return rows in the units of the data; the length of rows scaled to length 1 is not restored."""
@@ -129,13 +104,9 @@ def unit_rows(X: NDArray[Any], start: int = 0) -> NDArray[Any]:
 
 def raise_rows_of_zeros(first: int, count: int) -> NoReturn:
     """Raise for rows of zeros, which have no direction."""
-    raise InputError(
-        f"metric='cosine': row {first} holds only zeros ({count} such rows in this block) and has no direction. "
-        "Drop these rows, or use metric='euclidean'.",
-        parameter="metric",
-        value="euclidean",
-        problem=f"row {first} holds only zeros ({count} such rows in this block) and has no direction.",
-    )
+    problem = f"row {first} holds only zeros ({count} such rows in this block) and has no direction."
+    advice = "Drop these rows, or use metric='euclidean'."
+    raise InputError(f"metric='cosine': {problem} {advice}", parameter="metric", value="euclidean", problem=problem)
 
 
 def learn_scaling(
@@ -187,13 +158,9 @@ def _check_reach(X: NDArray[np.float64], shift: NDArray[np.float64], size: NDArr
         column = int(far.argmax())
         farthest = int(np.abs(X[:, column] - shift[column]).argmax())
         times = abs(X[farthest, column] - shift[column]) / size[column]
-        raise InputError(
-            f"scale='robust': a value of column {column} is {times:.3g} interquartile ranges from the median. Clip "
-            "such values or drop their rows, or use scale='standard'.",
-            parameter="scale",
-            value="standard",
-            problem=f"a value of column {column} is {times:.3g} interquartile ranges from the median.",
-        )
+        problem = f"a value of column {column} is {times:.3g} interquartile ranges from the median."
+        advice = "Clip such values or drop their rows, or use scale='standard'."
+        raise InputError(f"scale='robust': {problem} {advice}", parameter="scale", value="standard", problem=problem)
 
 
 def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
@@ -213,6 +180,4 @@ def _exponents(X: NDArray[Any], each_column: bool) -> NDArray[np.int64] | None:
 def _quantiles(
     X: NDArray[np.float64], weights: NDArray[np.float64] | None, shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    if weights is None:
-        return np.quantile(X, shares, axis=0, method="inverted_cdf")
     return np.quantile(X, shares, axis=0, weights=weights, method="inverted_cdf")

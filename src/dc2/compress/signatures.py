@@ -26,20 +26,11 @@ SUMS_BYTES = 2**29  # of all sums that threads add to, unless one alone needs mo
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """For each signature: the number of rows; sums of their offsets from its centre, squared distances and weights.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_signatures,), int64
-    totals : ndarray of shape (2, n_signatures, n_features + 2), float64
-        A coarse and a fine part of each sum; see `grids`.
-    reach : ndarray of shape (n_signatures,), float64
-        The squared distance of the farthest row from the centre.
-    """
+    """For each signature: the number of rows; sums of their offsets from its centre, squared distances and weights."""
 
     counts: NDArray[np.int64]
-    totals: NDArray[np.float64]
-    reach: NDArray[np.float64]
+    totals: NDArray[np.float64]  # (2, n_signatures, n_features + 2): coarse and fine part of each sum, see `grids`
+    reach: NDArray[np.float64]  # the squared distance of the farthest row from the centre
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         return iter((self.counts, self.totals, self.reach))
@@ -52,7 +43,7 @@ class Sums:
 
     def copy(self) -> Sums:
         """Return sums that can be added to without changing these."""
-        return Sums(self.counts.copy(), self.totals.copy(), self.reach.copy())
+        return Sums(*(part.copy() for part in self))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,9 +52,8 @@ class Sums:
 
     def add(self, other: Sums) -> None:
         """Add other sums to these, in place."""
-        np.add(self.counts, other.counts, out=self.counts)
-        np.add(self.totals, other.totals, out=self.totals)
-        np.maximum(self.reach, other.reach, out=self.reach)
+        for add, mine, theirs in zip((np.add, np.add, np.maximum), self, other, strict=True):
+            add(mine, theirs, out=mine)
 
     def without(self, other: Sums) -> Sums:
         """Return these sums less those of some of their rows, exactly; the reach stays."""
@@ -89,8 +79,7 @@ class Sums:
         return centres + offsets, spread
 
     def _joined(self) -> NDArray[np.float64]:
-        joined: NDArray[np.float64] = self.totals[0] + self.totals[1]
-        return joined
+        return np.asarray(self.totals[0] + self.totals[1])
 
 
 class SharedSums:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from dc2.errors import ParameterError
 
 if TYPE_CHECKING:  # both implementations have these signatures
-    from dc2.core.graph_reference import Graph, count_shared_rows, join_nodes, leiden, modularity
+    from dc2.core.graph_reference import (
+        Graph,
+        borders,
+        count_shared_rows,
+        join_nodes,
+        leaving_edges,
+        leiden,
+        modularity,
+    )
     from dc2.core.neighbours_reference import (
         find_long_links,
         link_neighbours,
@@ -24,7 +32,7 @@ if TYPE_CHECKING:  # both implementations have these signatures
         offer_links,
         pair_squares,
         rough_copy,
-    )
+    )  # fmt: skip
     from dc2.core.reference import (
         coleaf_counts,
         grow_tree,
@@ -33,44 +41,26 @@ if TYPE_CHECKING:  # both implementations have these signatures
         sample_rows,
         scan,
         searchable,
-    )
+    )  # fmt: skip
 
 __all__ = [
-    "Graph",
-    "SlowCoreWarning",
-    "coleaf_counts",
-    "count_shared_rows",
-    "find_long_links",
-    "grow_tree",
-    "hash_contents",
-    "hash_rows",
-    "join_nodes",
-    "leiden",
-    "link_neighbours",
-    "modularity",
-    "name",
-    "offer_copies",
-    "offer_groups",
-    "offer_links",
-    "pair_squares",
-    "reason",
-    "rough_copy",
-    "sample_rows",
-    "scan",
-    "searchable",
-    "twin",
-]
+    "Graph", "SlowCoreWarning", "borders", "coleaf_counts", "count_shared_rows", "find_long_links", "grow_tree",
+    "hash_contents", "hash_rows", "join_nodes", "leaving_edges", "leiden", "link_neighbours", "modularity", "name",
+    "offer_copies", "offer_groups", "offer_links", "pair_squares", "reason", "rough_copy", "sample_rows", "scan",
+    "searchable", "twin",
+]  # fmt: skip
 
+_OWN = ("SlowCoreWarning", "name", "reason", "twin")
+_OF_GRAPHS = ("Graph", "borders", "count_shared_rows", "join_nodes", "leaving_edges", "leiden", "modularity")
+_OF_NEIGHBOURS = (
+    "find_long_links", "link_neighbours", "offer_copies", "offer_groups", "offer_links", "pair_squares", "rough_copy",
+)  # fmt: skip
 # Each function, and the module where its twin is.
 _TWINS = dict.fromkeys(__all__, "dc2.core.reference")
-_TWINS |= dict.fromkeys(("Graph", "join_nodes", "modularity", "count_shared_rows"), "dc2.core.graph_reference")
-_TWINS |= dict.fromkeys(
-    ("offer_groups", "offer_links", "link_neighbours", "offer_copies", "pair_squares", "find_long_links", "rough_copy"),
-    "dc2.core.neighbours_reference",
-)
-_TWINS["leiden"] = "dc2.core.graph_reference"
-for _own in ("SlowCoreWarning", "name", "reason", "twin"):
-    del _TWINS[_own]
+_TWINS |= dict.fromkeys(_OF_GRAPHS, "dc2.core.graph_reference")
+_TWINS |= dict.fromkeys(_OF_NEIGHBOURS, "dc2.core.neighbours_reference")
+for _name in _OWN:
+    del _TWINS[_name]
 
 
 def twin(function: str) -> Any:

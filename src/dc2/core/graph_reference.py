@@ -31,24 +31,59 @@ class Graph(NamedTuple):
     weights: NDArray[np.float64]
 
 
-def count_shared_rows(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: int) -> Graph:
+def count_shared_rows(near: NDArray[np.int32], weights: NDArray[np.float64], n_nodes: int, n_threads: int = 1) -> Graph:
     """Connect any two nodes by the summed weight of the rows that are near both.
 
-    No node may come twice in a row of `near`. There are no loops and no edges of weight 0.
+    A node that comes twice in a row of `near`, as parts of nodes may, counts twice, and is connected with itself; no
+    edges have weight 0.
     """
     n_rows, m = near.shape
     starts = np.arange(0, near.size + 1, m)
     ones = csr_array((np.ones(near.size), near.ravel(), starts), shape=(n_rows, n_nodes))
     weighed = csr_array((np.repeat(weights, m), near.ravel(), starts), shape=(n_rows, n_nodes))
     product = (ones.T @ weighed).tocoo()
-    apart = product.row != product.col
-    return _in_rows(product.data[apart], product.row[apart], product.col[apart], n_nodes)
+    loops = np.bincount(near.ravel(), np.repeat(weights, m), minlength=n_nodes)  # of each place with itself
+    nodes = np.arange(n_nodes)
+    edges = np.concatenate([product.data, -loops])
+    return _in_rows(edges, np.concatenate([product.row, nodes]), np.concatenate([product.col, nodes]), n_nodes)
 
 
 def join_nodes(graph: Graph, labels: NDArray[np.int32], n_communities: int) -> Graph:
     """Make one node of every community; entries inside one add up, in both directions, on the diagonal."""
     rows = np.repeat(labels, np.diff(graph.indptr))
     return _in_rows(graph.weights, rows, labels[graph.indices], n_communities)
+
+
+def leaving_edges(graph: Graph, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the weight of each node's edges to other communities."""
+    nodes = np.repeat(np.arange(len(labels)), np.diff(graph.indptr))
+    across = labels[nodes] != labels[graph.indices]
+    return np.bincount(nodes[across], graph.weights[across], minlength=len(labels)).astype(np.float64, copy=False)
+
+
+def borders(
+    graph: Graph,
+    labels: NDArray[np.int32],
+    n_communities: int,
+    sparsity: NDArray[np.float64],
+    within: NDArray[np.float64],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the pairs of communities that edges connect, how closely, and how sparse it is between them.
+
+    The closeness of an edge is its weight over the roots of both strengths, at least 1. Its rise is how much sparser
+    its ends are, on average, than the inside of the sparser community. Closeness adds up, and so do rises times
+    closeness.
+    """
+    nodes = np.repeat(np.arange(len(labels)), np.diff(graph.indptr))
+    roots = 1.0 / np.sqrt(np.maximum(np.bincount(nodes, graph.weights, minlength=len(labels)), 1.0))
+    across = (labels[nodes] < labels[graph.indices]) & (graph.weights > 0)
+    i, j, weights = nodes[across], graph.indices[across], graph.weights[across]
+    a, b = labels[i], labels[j]
+    close = weights * roots[i] * roots[j]
+    rise = close * ((sparsity[i] + sparsity[j]) / 2 - np.maximum(within[a], within[b]))
+    pairs, pair = np.unique(a.astype(np.int64) * n_communities + b, return_inverse=True)
+    first, second = (ends.astype(np.int32) for ends in np.divmod(pairs, max(n_communities, 1)))
+    return first, second, *(np.bincount(pair, values, minlength=len(pairs)) * 1.0 for values in (close, rise))
 
 
 def modularity(graph: Graph, labels: NDArray[np.int32], resolution: float) -> float:

@@ -38,17 +38,8 @@ def fed(
 ) -> Iterator[tuple[int, R]]:
     """Yield the number of rows of each block, and what a function makes of it with its rows on the GPU; in order.
 
-    Parameters
-    ----------
-    device : dc2.core.gpu.device.Device
-    function : callable
-        Takes a block; called in threads. The block is gone when it returns.
-    blocks : iterator of Block
-        On the host; read in this thread.
-    n_threads : int
-        Threads that copy rows to where the GPU can fetch them.
-    form : callable
-        Brings an array of results from the GPU.
+    The function is called in threads, and the block is gone when it returns. `n_threads` copy rows to where the GPU can
+    fetch them; `form` brings an array of results from the GPU.
     """
     free: queue.SimpleQueue[_Buffer] = queue.SimpleQueue()
     for _ in range(BUFFERS):
@@ -126,30 +117,16 @@ class _Buffer:
 
 
 class CudaSource:
-    """Rows of an array on a GPU.
+    """Rows of an array on a GPU, worked on as `dtype`, and their weights on the host.
 
-    Parameters
-    ----------
-    device : dc2.core.gpu.device.Device
-    X : array on the GPU, of shape (n_rows, n_features)
-    form : callable
-        Puts an array of the host or the GPU into the kind of array that the user gave.
-    weights : ndarray of shape (n_rows,), float64, or None
-        On the host.
-    dtype : dtype
-        What rows are worked on as.
+    `form` puts an array of the host or the GPU into the kind of array that the user gave.
     """
 
     in_memory = True
     feature_names: tuple[str, ...] | None = None
 
     def __init__(
-        self,
-        device: Device,
-        X: Any,
-        form: Callable[[Any], Any],
-        weights: NDArray[np.float64] | None,
-        dtype: np.dtype[Any],
+        self, device: Device, X: Any, form: Callable[[Any], Any], weights: NDArray[np.float64] | None, dtype: Any
     ) -> None:
         self._rows = DeviceRows(device, X, dtype, form)
         self.form = form
@@ -179,14 +156,7 @@ def cuda_source(
 ) -> CudaSource:
     """Return the source for an array on a CUDA device: of CuPy, torch, JAX, or any other with ``__dlpack__``.
 
-    Parameters
-    ----------
-    data : array of shape (n_rows, n_features)
-        The rows.
-    columns, drop, extra
-        As for `dc2.io.as_source`.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows, on the host or on a GPU.
+    The parameters are those of `dc2.io.as_source`; weights may be on the host or on a GPU.
     """
     if isinstance(sample_weight, str) or extra:
         name = sample_weight if isinstance(sample_weight, str) else extra
@@ -212,21 +182,10 @@ MOST_HELD_BYTES = 2**30  # of rows that are sent there for several passes
 
 
 class CudaEngine:
-    """Map a function over the blocks of a source, on a GPU.
+    """Map a function over the blocks of a source, whose rows are on a GPU (`dc2.core.gpu.DeviceRows`).
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Threads that put rows together on the host.
-    block_bytes : int, default=16 MiB
-        Budget for one block of rows that is sent to the GPU, in bytes; 128 MiB at least.
-    progress : callable, optional
-        Called as ``progress(stage, rows_done, rows_total)``.
-
-    Notes
-    -----
-    The function gets blocks whose rows are on the GPU (`dc2.core.gpu.DeviceRows`). A sample of rows that are on the
-    host is taken there: sending all of them to take a few would be slower.
+    `n_jobs` threads put rows of the host together, in blocks of `block_bytes`, but 128 MiB at least. A sample of rows
+    that are on the host is taken there: sending all of them to take a few would be slower.
     """
 
     shares_memory: ClassVar[bool] = True
@@ -259,20 +218,7 @@ class CudaEngine:
         merge: Callable[[Sequence[R]], R] | None = None,
         result_bytes: int = 0,
     ) -> Iterator[R]:
-        """Yield ``function(block)`` for every block of the source, in block order.
-
-        Parameters
-        ----------
-        function : callable
-            Takes a block.
-        source : Source
-            The rows.
-        stage : str
-            Name of the stage, for the progress callback.
-        merge : callable, optional
-        result_bytes : int, default=0
-            Not needed here.
-        """
+        """Yield ``function(block)`` for every block of the source, in block order."""
         results: Iterator[tuple[int, R]]
         if isinstance(source, HasOwnEngine):
             results = ((block.n_rows, function(block)) for block in source.blocks(WHOLE))

@@ -31,9 +31,9 @@ from dc2.graph.resolutions import (
     FEWEST,
     GraphNodes,
     ResolutionSweep,
-    Search,
     communities_at,
     join_isolated,
+    settled,
     sweep_around,
     sweep_resolutions,
 )
@@ -111,8 +111,8 @@ def find_communities(
         resolution = np.nan
     elif allowed and (low > 1 or allowed[0].score > 0):
         best = allowed[0]
-        labels = by_weight(clouds_apart(nodes, sweep.partitions[best.index]), nodes.node_weights)
         chosen, resolution = best.numbers, float(sweep.resolutions[best.index])
+        labels = by_weight(clouds_apart(nodes, _settled(nodes, sweep, best.index)), nodes.node_weights)
     else:
         labels, chosen, resolution = _fewest(nodes, sweep, evidence, low)
     others = (candidate.numbers for candidate in found if candidate.plateau.n_clusters != chosen.n_clusters)
@@ -176,7 +176,7 @@ def _given(nodes: GraphNodes, k: int, requested: RequestedClusters, before: Comm
     same = [plateau for plateau in plateaus(sweep, evidence.below) if plateau.n_clusters == k]
     if same:
         index = clearest(same[0], evidence)
-        labels, resolution = sweep.partitions[index], float(sweep.resolutions[index])
+        labels, resolution = _settled(nodes, sweep, index), float(sweep.resolutions[index])
     else:
         labels, found_at = exactly(nodes, sweep, k)
         resolution = np.nan if found_at is None else found_at
@@ -226,7 +226,7 @@ def _merged_finer(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> NDArray[
         return None
     parts = join_isolated(nodes.graph, sweep.parts.part, nodes.node_weights, nodes.points)
     finer = np.flatnonzero(sweep.n_clusters > k)
-    partitions = [sweep.partitions[finer[np.argmin(sweep.n_clusters[finer])]]] if len(finer) else []
+    partitions = [_settled(nodes, sweep, int(finer[np.argmin(sweep.n_clusters[finer])]))] if len(finer) else []
     partitions += [parts] if parts.max() >= k else []
     found = [merged(nodes.graph, nodes.points, labels, k) for labels in partitions]
     return min(found, key=lambda labels: crossing_share(nodes.graph, labels), default=None)
@@ -248,6 +248,11 @@ def _fewest(
     return by_weight(labels, nodes.node_weights), chosen, resolution
 
 
+def _settled(nodes: GraphNodes, sweep: ResolutionSweep, index: int) -> NDArray[np.int32]:
+    """Return a partition of the sweep after nodes have moved."""
+    return settled(nodes, sweep.partitions[index], float(sweep.resolutions[index]))
+
+
 def _result(
     nodes: GraphNodes,
     sweep: ResolutionSweep,
@@ -258,7 +263,7 @@ def _result(
 ) -> CommunityResult:
     """Put the result together: layers are the candidates with enough evidence, and groups of clusters far apart."""
     far = FarGroups.of(nodes.graph, nodes.points, sweep.partitions[0])
-    reliable = [sweep.partitions[candidate.index] for candidate in found if candidate.score > 0]
+    reliable = [_settled(nodes, sweep, candidate.index) for candidate in found if candidate.score > 0]
     apart = [evidence.gaps.groups(evidence.gaps.n_groups)] if evidence.gaps.n_groups > 1 else []
     others = distinct([*reliable, *apart, *far.layers()], nodes.node_weights)
     layers, chosen = nest(nodes.graph, nodes.node_weights, labels, others)
@@ -337,10 +342,10 @@ def _bootstrapped(
     at, finer = float(sweep.resolutions[index]), sweep.n_clusters[index] > k
 
     def bootstrap(number: int) -> NDArray[np.int32]:
-        graph = resampled(nodes.graph, nodes.seed + number)
-        found = communities_at(nodes, at, Search.of(graph, sweep.parts, nodes.seed))
-        found = merged(graph, nodes.points, found, k) if finer and found.max() >= k else found
-        return clouds_apart(replace(nodes, graph=graph), found) if borders else found
+        search = resampled(nodes.search, nodes.graph, nodes.seed + number)
+        found = settled(nodes, communities_at(nodes, at, search), at, search)
+        found = merged(search.graph, nodes.points, found, k) if finer and found.max() >= k else found
+        return clouds_apart(replace(nodes, graph=search.graph), found) if borders else found
 
     at_once = max(1, EDGES_AT_ONCE // max(1, len(nodes.graph.indices)))
     with ThreadPoolExecutor(min(nodes.n_threads, at_once)) as pool:

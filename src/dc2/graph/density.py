@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
+from dc2 import core
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.parameters import one_blas_thread
 
@@ -126,7 +127,6 @@ def dimension_near_rows(X: NDArray[Any]) -> int:
 
 # A cluster's main neighbours have at least half as many edges to it as the neighbour with the most.
 MAIN_NEIGHBOUR = 0.5
-_PAIRS_COUNTED = 1 << 20
 
 
 def sparsity(
@@ -181,30 +181,18 @@ def _sparsity(
 
 @dataclass(frozen=True)
 class DensityGaps:
-    """What the search for density gaps needs, made once per graph. Each edge is listed once, not in both directions.
+    """What the search for density gaps needs, made once per graph.
 
     Attributes
     ----------
-    ends, others : ndarray of shape (n_pairs,), int32
-        The nodes that are connected.
-    edges : ndarray of shape (n_pairs,)
-    closeness : ndarray of shape (n_pairs,)
-        Edges relative to all edges of both nodes.
-    between : ndarray of shape (n_pairs,)
-        How sparse it is between the two nodes.
-    volumes : ndarray of shape (n_nodes,)
+    graph : SharedRowsGraph
     thread : float
         See `edges_of_a_chain`.
     sparsity : ndarray of shape (n_nodes,)
     dimension : float
     """
 
-    ends: NDArray[np.int32]
-    others: NDArray[np.int32]
-    edges: NDArray[np.float64]
-    closeness: NDArray[np.float64]
-    between: NDArray[np.float64]
-    volumes: NDArray[np.float64]
+    graph: SharedRowsGraph
     thread: float
     sparsity: NDArray[np.float64]
     dimension: float
@@ -214,14 +202,7 @@ class DensityGaps:
         cls, graph: SharedRowsGraph, points: NDArray[Any], node_weights: NDArray[np.float64], n_threads: int = 1
     ) -> DensityGaps:
         """Take the density of each node."""
-        nodes = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), np.diff(graph.indptr))
-        once = nodes < graph.indices
-        ends, others, edges = nodes[once], graph.indices[once], graph.weights[once]
-        volumes = np.maximum(graph.volumes, 1.0)
-        sparse, dimension = sparsity(graph, points, node_weights, n_threads)
-        closeness = edges / np.sqrt(volumes[ends] * volumes[others])
-        between = (sparse[ends] + sparse[others]) / 2
-        return cls(ends, others, edges, closeness, between, volumes, edges_of_a_chain(graph), sparse, dimension)
+        return cls(graph, edges_of_a_chain(graph), *sparsity(graph, points, node_weights, n_threads))
 
     def of_partition(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.float64], float]:
         """Return how deep the density gaps around each cluster are, and what share of edges crosses them.
@@ -238,52 +219,26 @@ class DensityGaps:
         The share is 1 if as many edges cross as chance would give.
         """
         n_clusters = int(labels.max()) + 1
-        across = np.flatnonzero(labels[self.ends] != labels[self.others])
-        ends, others, edges = self.ends[across], self.others[across], self.edges[across]
-        leaving = _of_both(ends, others, edges, len(labels))
+        volumes = self.graph.volumes
+        leaving = core.leaving_edges(self.graph.rows, labels)
         # A node counts as inside by the share of its edges that stay inside; at the very border half of them leave.
-        inside = np.maximum(1 - 2 * leaving / self.volumes, 0) + 1e-6
+        inside = np.maximum(1 - 2 * leaving / np.maximum(volumes, 1.0), 0) + 1e-6
         within = np.bincount(labels, self.sparsity * inside) / np.bincount(labels, inside)
-        a, b = labels[ends], labels[others]
-        rise = self.between[across] - np.maximum(within[a], within[b])
-        first, second, total, deep = _by_pairs(a, b, self.closeness[across], rise, n_clusters)
+        first, second, total, rise = core.borders(self.graph.rows, labels, n_clusters, self.sparsity, within)
+        deep = np.clip(rise / total, 0, 1)
         most, least = np.zeros(n_clusters), np.full(n_clusters, np.inf)
         for cluster in (first, second):
             np.maximum.at(most, cluster, total)
         for cluster in (first, second):
             main = total >= MAIN_NEIGHBOUR * most[cluster]
             np.minimum.at(least, cluster[main], deep[main])
-        all_ties = _of_both(first, second, total, n_clusters)
-        mean = _of_both(first, second, total * deep, n_clusters) / np.maximum(all_ties, 1e-300)
+        both = np.concatenate([first, second])
+        all_ties = np.bincount(both, np.tile(total, 2), n_clusters)
+        mean = np.bincount(both, np.tile(total * deep, 2), n_clusters) / np.maximum(all_ties, 1e-300)
         depths = (least + mean) / 2
-        left = _of_both(a, b, edges, n_clusters) / self.thread
+        left = np.bincount(labels, leaving, n_clusters) / self.thread
         apart = (1 - 2 * left) * min(max(self.dimension - 1, 0.0), 1.0)
-        return np.maximum(depths, apart), _share(2 * float(edges.sum()), labels, self.volumes)
-
-
-def _of_both(a: NDArray[Any], b: NDArray[Any], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Add each value to both of its ends."""
-    return np.asarray(np.bincount(a, values, count) + np.bincount(b, values, count), dtype=np.float64)
-
-
-def _by_pairs(
-    a: NDArray[np.int32],
-    b: NDArray[np.int32],
-    closeness: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    n_clusters: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the pairs of clusters that are connected, how closely, and how deep the density gap between the two is."""
-    pair = np.minimum(a, b) * np.int64(n_clusters) + np.maximum(a, b)
-    if n_clusters**2 <= _PAIRS_COUNTED:
-        pairs, place = np.arange(n_clusters**2), pair
-    else:  # sorting takes longer, but needs no memory for every possible pair
-        pairs, place = np.unique(pair, return_inverse=True)
-    total = np.asarray(np.bincount(place, closeness, len(pairs)), dtype=np.float64)
-    summed = np.asarray(np.bincount(place, closeness * rise, len(pairs)), dtype=np.float64)
-    connected = total > 0
-    deep = np.clip(summed[connected] / total[connected], 0, 1)
-    return pairs[connected] // n_clusters, pairs[connected] % n_clusters, total[connected], deep
+        return np.maximum(depths, apart), _share(float(leaving.sum()), labels, volumes)
 
 
 def edges_of_a_chain(graph: SharedRowsGraph) -> float:
@@ -299,8 +254,7 @@ def edges_of_a_chain(graph: SharedRowsGraph) -> float:
 
 def crossing_share(graph: SharedRowsGraph, labels: NDArray[np.int32]) -> float:
     """Return how many edges cross between clusters, as a share of what chance would give."""
-    across = np.repeat(labels, np.diff(graph.indptr)) != labels[graph.indices]
-    return _share(float(graph.weights[across].sum()), labels, graph.volumes)
+    return _share(float(core.leaving_edges(graph.rows, labels).sum()), labels, graph.volumes)
 
 
 def _share(crossing: float, labels: NDArray[np.int32], volumes: NDArray[np.float64]) -> float:

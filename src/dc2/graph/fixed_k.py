@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from dc2 import core
 from dc2.graph.neighbor_graph import SharedRowsGraph
-from dc2.graph.resolutions import GraphNodes, ResolutionSweep, communities_at, edges_between, join_empty
+from dc2.graph.resolutions import GraphNodes, ResolutionSweep, communities_at, edges_between, join_empty, settled
 
 _BISECTIONS = 5
 _DOUBLINGS = 12
@@ -34,6 +34,7 @@ def exactly(nodes: GraphNodes, sweep: ResolutionSweep, k: int) -> tuple[NDArray[
     if k >= np.count_nonzero(nodes.node_weights):
         return _every_node(nodes), None
     labels, resolution = _bisect(nodes, sweep, k)
+    labels = settled(nodes, labels, resolution)
     if labels.max() + 1 == k:
         return labels, resolution
     return merged(nodes.graph, nodes.points, labels, k), None

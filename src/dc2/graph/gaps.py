@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial import cKDTree
 
 from dc2.core.neighbours_reference import squared_distances_of_pairs
 from dc2.graph.fixed_k import distances_of_parts
 from dc2.graph.resolutions import GraphNodes
 
 INSIDE = 0.05  # so many of a group's edges may be as long as the gap beside it: noise has long edges
+NEAR, MOST_COLUMNS = 10, 16  # nearest signatures, and columns in which a tree finds them
 LEAST_GROUP = 0.01  # of all nodes; or as many as a row has neighbours
 # The least depth of a gap, the logarithm of the density inside over that of the gap. Clouds, cubes, heavy tails and
 # rings of 1 to 30 columns reach 0.2 by chance.
@@ -50,13 +52,13 @@ class GapTree:
 
     @classmethod
     def of(cls, nodes: GraphNodes, dimension: float) -> GapTree:
-        """Link the nodes, whose volumes grow with this power of distance; there are no gaps unless nodes are rows."""
-        nothing = np.zeros(0, dtype=np.intp)
-        if not nodes.graph.rows_are_nodes or nodes.graph.lengths is not None:
+        """Link the nodes, whose volumes grow with this power of distance; nodes of a given graph have no gaps."""
+        near = _nearest(nodes)
+        if near is None:
+            nothing = np.zeros(0, dtype=np.intp)
             return cls(nothing, nothing, nothing, np.zeros(0))
-        ends, others, lengths = _spanning_tree(nodes)
-        n_nodes, n_near = nodes.graph.near.shape
-        splits, widths = _splits(ends, others, lengths, max(n_near, round(LEAST_GROUP * n_nodes)))
+        ends, others, lengths = _spanning_tree(nodes, near)
+        splits, widths = _splits(ends, others, lengths, max(near.shape[1], round(LEAST_GROUP * len(near))))
         depths = dimension * np.log(widths)
         order = np.lexsort((splits, -depths))[: int((depths >= LEAST_DEPTH).sum())]
         return cls(ends, others, splits[order], np.minimum(depths[order], 1.0))
@@ -76,9 +78,25 @@ class GapTree:
         return groups
 
 
-def _spanning_tree(nodes: GraphNodes) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+def _nearest(nodes: GraphNodes) -> NDArray[np.int32] | None:
+    """Return the nearest nodes of each, itself first; None if they have no coordinates, or too many columns."""
+    graph, points = nodes.graph, nodes.points
+    if graph.lengths is not None:
+        return None
+    if graph.rows_are_nodes:
+        return graph.near
+    if points.shape[1] > MOST_COLUMNS or graph.n_nodes < 2 * NEAR:
+        return None
+    near = np.asarray(cKDTree(points).query(points, k=NEAR)[1], dtype=np.int32)
+    near[:, 0] = np.arange(len(points))
+    return near
+
+
+def _spanning_tree(
+    nodes: GraphNodes, near: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Return the edges of the minimum spanning tree and their lengths, the shortest first."""
-    near, points = nodes.graph.near, nodes.points
+    points = nodes.points
     n_nodes, n_near = near.shape
     row = np.repeat(np.arange(n_nodes, dtype=np.int32), n_near - 1)
     col = near[:, 1:].ravel()

@@ -19,7 +19,7 @@ from dc2.errors import InputError
 from dc2.graph.density import dimension_near_rows
 from dc2.graph.nodes import Description, Nodes
 from dc2.io.model_file import saved_model, saved_record
-from dc2.parameters import check_integer
+from dc2.parameters import check_integer, usable_threads
 
 FEWEST_ROWS_AS_NODES, MOST_ROWS_AS_NODES = 16_384, 100_000
 ROWS_AS_NODES_PER_COLUMN = 1 << 12
@@ -241,6 +241,7 @@ def shared_rows_graph(
     weights: NDArray[np.float64] | None,
     n_nodes: int,
     lengths: NDArray[np.float64] | None = None,
+    n_threads: int = 1,
 ) -> SharedRowsGraph:
     """Connect every two nodes by the summed weight of the rows that are near both.
 
@@ -256,6 +257,7 @@ def shared_rows_graph(
     n_nodes : int
     lengths : ndarray of shape (n_rows, m), optional
         Given distances; then a row with fewer neighbours has -1 for the others.
+    n_threads : int, default=1
 
     Examples
     --------
@@ -268,25 +270,34 @@ def shared_rows_graph(
     """
     near = np.ascontiguousarray(near, dtype=np.int32)
     row_weights = _whole(weights, *near.shape)
-    return SharedRowsGraph(*_counted(near, row_weights, n_nodes), near, row_weights, lengths)
+    return SharedRowsGraph(*_counted(near, row_weights, n_nodes, n_threads), near, row_weights, lengths)
 
 
-def reweighted(graph: SharedRowsGraph, factors: NDArray[np.float64]) -> SharedRowsGraph:
+def reweighted_graph(graph: SharedRowsGraph, factors: NDArray[np.float64]) -> SharedRowsGraph:
     """Return the graph of the same rows, with their weights multiplied by whole numbers."""
     row_weights = _whole(graph.row_weights * factors, *graph.near.shape)
     return SharedRowsGraph(*_counted(graph.near, row_weights, graph.n_nodes), graph.near, row_weights, graph.lengths)
 
 
+def reweighted(
+    graph: SharedRowsGraph, factors: NDArray[np.float64], part: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the edges between parts of the graph of the same rows, with their weights multiplied by whole numbers."""
+    near = part[graph.near]
+    near[graph.near < 0] = -1
+    return _counted(near, _whole(graph.row_weights * factors, *near.shape), int(part.max()) + 1)
+
+
 def _counted(
-    near: NDArray[np.int32], row_weights: NDArray[np.float64], n_nodes: int
+    near: NDArray[np.int32], row_weights: NDArray[np.float64], n_nodes: int, n_threads: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Count shared rows; where a row has no more neighbours, nodes beyond the last are put and taken away again."""
     missing = near < 0
     if not missing.any():
-        return core.count_shared_rows(near, row_weights, n_nodes)
+        return core.count_shared_rows(near, row_weights, n_nodes, n_threads)
     width = near.shape[1]
     filled = np.where(missing, n_nodes + np.arange(width, dtype=np.int32), near)
-    indptr, indices, weights = core.count_shared_rows(filled, row_weights, n_nodes + width)
+    indptr, indices, weights = core.count_shared_rows(filled, row_weights, n_nodes + width, n_threads)
     kept = indices[: indptr[n_nodes]] < n_nodes
     starts = np.concatenate([[0], np.cumsum(kept)])[indptr[: n_nodes + 1]]
     return starts, indices[: len(kept)][kept], weights[: len(kept)][kept]
@@ -367,7 +378,8 @@ class NeighborGraph(BaseEstimator):
         """Connect the nearest nodes of each row with each other; nothing in it is random."""
         assert nodes.near is not None
         ids, weights = nodes.near.ids, nodes.near.weights
-        return GraphSimilarity(shared_rows_graph(ids, weights, len(nodes), nodes.near.lengths), ids.shape[1])
+        graph = shared_rows_graph(ids, weights, len(nodes), nodes.near.lengths, usable_threads(n_jobs))
+        return GraphSimilarity(graph, ids.shape[1])
 
 
 @saved_record

@@ -21,16 +21,21 @@ from sklearn.metrics import euclidean_distances
 from dc2 import core
 from dc2.errors import InputError
 from dc2.graph.density import crossing_share
-from dc2.graph.neighbor_graph import SharedRowsGraph
+from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted, reweighted_graph
 from dc2.io.model_file import saved_record
 from dc2.parameters import one_blas_thread
 
-ITERATIONS = 3
-ITERATIONS_OF_PARTS = 1  # their communities are only a start
+ITERATIONS = 1
 NODES_PER_PART = 20  # roughly, in graphs of few nodes
 FINE = 64.0  # as fine as parts need to be, but in large graphs there are more clusters to distinguish
 NODES_PER_RESOLUTION = 128
-BELOW = 4.0  # resolutions lower than that of the parts by this factor are searched on the graph of parts
+BELOW = 4.0  # resolutions lower than that of parts by this factor are searched on the graph of parts
+FAR_BELOW = 16.0  # by this factor: nodes need not move to show the communities
+ENOUGH_PARTS = 1000  # fewer show nothing without their nodes, and need no parts of their own
+COARSER = 16.0  # resolution of parts over that of parts of parts
+
+Array = NDArray[np.float64]
+Edges = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
 @saved_record
@@ -70,36 +75,99 @@ def small_parts(graph: SharedRowsGraph, seed: int) -> Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
-    """A graph, and the graph of its parts.
+class Level:
+    """A graph whose nodes are parts: of the nodes of a finer graph, or of its parts."""
 
-    Attributes
-    ----------
-    graph : SharedRowsGraph
-    parts : Parts
-        Of this graph or of one much like it.
-    small : Graph
-        That of parts.
-    seed : int
+    graph: core.Graph
+    matrix: csr_array
+    part: NDArray[np.int32]
+    resolution: float
+
+    @classmethod
+    def of(cls, edges: Edges, part: NDArray[np.int32], resolution: float) -> Level:
+        """Check the edges, and keep them as a matrix too."""
+        n_parts = len(edges[0]) - 1
+        return cls(
+            core.Graph(*edges), csr_array((edges[2], edges[1], edges[0]), shape=(n_parts,) * 2), part, resolution
+        )
+
+    @property
+    def n_parts(self) -> int:
+        """Number of nodes."""
+        return int(self.matrix.shape[0])
+
+
+def _with_coarser(finest: Level, seed: int) -> tuple[Level, ...]:
+    """Return parts, parts of parts, and so on."""
+    levels = [finest]
+    while levels[-1].n_parts > ENOUGH_PARTS:
+        below, resolution = levels[-1].graph, levels[-1].resolution / COARSER
+        part = core.leiden(below, resolution, seed, None, ITERATIONS)
+        levels.append(Level.of(core.join_nodes(below, part, _count(part)), part, resolution))
+    return tuple(levels)
+
+
+class Search:
+    """A graph, or one that its bootstrapped rows make, and ever coarser graphs of parts.
+
+    A coarse partition begins on the coarsest graph whose parts are small enough, and then moves the parts of each finer
+    graph. Where parts are fine enough to show it, nodes do not move: see `settled`.
     """
 
-    graph: SharedRowsGraph
-    parts: Parts
-    small: core.Graph
-    seed: int
+    def __init__(
+        self, graph: SharedRowsGraph, seed: int, levels: tuple[Level, ...], drawn: Array | None = None
+    ) -> None:
+        self._graph, self._drawn = graph, drawn
+        self.seed = seed
+        self.levels = levels
 
     @classmethod
     def of(cls, graph: SharedRowsGraph, parts: Parts, seed: int) -> Search:
         """Make every part one node; the edges inside it add up on the diagonal."""
-        small = core.join_nodes(graph.rows, parts.part, int(parts.part.max()) + 1)
-        return cls(graph, parts, core.Graph(*small), seed)
+        edges = core.join_nodes(graph.rows, parts.part, _count(parts.part))
+        return cls(graph, seed, _with_coarser(Level.of(edges, parts.part, parts.resolution), seed))
+
+    def resampled(self, factors: Array, seed: int) -> Search:
+        """Return the search on the graph of the same rows with their weights multiplied, and with the same parts.
+
+        Parts of parts are its own: found again, they would make bootstraps agree.
+        """
+        parts = self.parts
+        edges = reweighted(self._graph, factors, parts.part)
+        return Search(self._graph, seed, _with_coarser(Level.of(edges, parts.part, parts.resolution), seed), factors)
+
+    @property
+    def parts(self) -> Parts:
+        """The smallest parts."""
+        return Parts(self.levels[0].part, self.levels[0].resolution)
+
+    @cached_property
+    def graph(self) -> SharedRowsGraph:
+        """The graph of nodes."""
+        return self._graph if self._drawn is None else reweighted_graph(self._graph, self._drawn)
+
+    def ends_on_parts(self, resolution: float) -> bool:
+        """Whether parts are fine enough to show the communities at a resolution."""
+        parts = self.levels[0]
+        return parts.n_parts > ENOUGH_PARTS and resolution * FAR_BELOW <= parts.resolution
+
+    def of_parts(self, resolution: float) -> NDArray[np.int32] | None:
+        """Return the communities of the smallest parts, each connected; None if the parts are too large."""
+        levels = [level for level in self.levels if resolution * BELOW <= level.resolution]
+        if not levels:
+            return None
+        labels = core.leiden(levels[-1].graph, resolution, self.seed, None, ITERATIONS)
+        for finer, level in reversed([*itertools.pairwise(levels)]):
+            labels = core.leiden(finer.graph, resolution, self.seed, labels[level.part], 0)
+        return labels
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
-        """Return the communities at a resolution, each connected; small ones are still among them."""
-        if resolution * BELOW > self.parts.resolution:
-            return core.leiden(self.graph.rows, resolution, self.seed, None, ITERATIONS)
-        start = core.leiden(self.small, resolution, self.seed, None, ITERATIONS_OF_PARTS)[self.parts.part]
-        return core.leiden(self.graph.rows, resolution, self.seed, start, 0)
+        """Return the communities of nodes at a resolution, each connected; small ones are still among them."""
+        labels = self.of_parts(resolution)
+        if labels is None:
+            start = self.levels[0].part if resolution <= self.levels[0].resolution else None
+            return core.leiden(self.graph.rows, resolution, self.seed, start, ITERATIONS)
+        return core.leiden(self.graph.rows, resolution, self.seed, labels[self.levels[0].part], 0)
 
 
 FEWEST = 4.0
@@ -141,6 +209,7 @@ def join_isolated(
     node_weights: NDArray[np.float64],
     points: NDArray[Any],
     near: NDArray[np.int32] | None = None,
+    level: Level | None = None,
 ) -> NDArray[np.int32]:
     """Join each small community to the large one with the most edges to it, or to the nearest one if it has none.
 
@@ -152,6 +221,8 @@ def join_isolated(
     points : ndarray of shape (n_nodes, n_columns)
     near : ndarray of shape (n_nodes, n_near), optional
         Nearest nodes, nearest first, where they are known; a node itself stands for none.
+    level : Level, optional
+        Parts that are whole in the communities.
 
     Returns
     -------
@@ -165,7 +236,12 @@ def join_isolated(
     if kept.all():
         return labels
     home = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    between = _edges_of(graph, np.flatnonzero(~kept[labels]), labels, len(sizes))
+    if level is None:
+        between = _edges_of(graph.matrix(), labels, kept)
+    else:
+        of_parts = np.empty(level.n_parts, np.int32)
+        of_parts[level.part] = labels
+        between = _edges_of(level.matrix, of_parts, kept)
     while True:
         small = np.flatnonzero(home < 0)
         joined = _most_connected(between, small, home)
@@ -192,13 +268,11 @@ def edges_between(graph: SharedRowsGraph, labels: NDArray[np.int32], n_communiti
     return csr_array((edges, indices, indptr), shape=(n_communities, n_communities))
 
 
-def _edges_of(
-    graph: SharedRowsGraph, nodes: NDArray[np.intp], labels: NDArray[np.int32], n_communities: int
-) -> csr_array:
-    """Return the summed edges of some nodes, from their own communities to all communities."""
-    rows = graph.matrix()[nodes].tocoo()
-    shape = (n_communities, n_communities)
-    return coo_array((rows.data, (labels[nodes[rows.row]], labels[rows.col])), shape=shape).tocsr()
+def _edges_of(matrix: csr_array, labels: NDArray[np.int32], kept: NDArray[np.bool_]) -> csr_array:
+    """Return the summed edges of communities that are not kept, to all communities."""
+    small = np.flatnonzero(~kept[labels])
+    rows = matrix[small].tocoo()
+    return coo_array((rows.data, (labels[small[rows.row]], labels[rows.col])), shape=(len(kept),) * 2).tocsr()
 
 
 def _most_connected(between: csr_array, small: NDArray[np.intp], home: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -368,9 +442,28 @@ class GraphNodes:
 
 
 def communities_at(nodes: GraphNodes, resolution: float, search: Search | None = None) -> NDArray[np.int32]:
-    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with small ones joined."""
+    """Return the communities at a resolution, of the nodes' own graph or of a resampled one, with small ones joined.
+
+    Nodes do not leave their parts where these are small enough to show the communities.
+    """
     search = search or nodes.search
+    if search.ends_on_parts(resolution) and (of_parts := search.of_parts(resolution)) is not None:
+        parts = search.levels[0]
+        labels = of_parts[parts.part]
+        return join_isolated(nodes.graph, labels, nodes.node_weights, nodes.points, nodes.near, parts)
     return join_isolated(search.graph, search.communities(resolution), nodes.node_weights, nodes.points, nodes.near)
+
+
+def settled(
+    nodes: GraphNodes, labels: NDArray[np.int32], resolution: float, search: Search | None = None
+) -> NDArray[np.int32]:
+    """Return communities at a resolution after nodes have moved, unless their number is another then."""
+    search = search or nodes.search
+    if not search.ends_on_parts(resolution):
+        return labels  # they have moved already
+    moved = core.leiden(search.graph.rows, resolution, search.seed, labels, 0)
+    moved = join_isolated(search.graph, moved, nodes.node_weights, nodes.points, nodes.near)
+    return moved if _count(moved) == _count(labels) else labels
 
 
 def sweep_resolutions(nodes: GraphNodes) -> ResolutionSweep:
@@ -452,8 +545,9 @@ def _count(labels: NDArray[np.int32]) -> int:
 
 def _extend_below(nodes: GraphNodes, seen: dict[float, NDArray[np.int32]], evaluate: Evaluate) -> None:
     """Go down until only the connected parts of the graph are left: lower resolutions give the same."""
-    parts = connected_components(nodes.graph.matrix(), directed=False)[1].astype(np.int32)
-    fewest = _count(join_isolated(nodes.graph, parts, nodes.node_weights, nodes.points))
+    parts = nodes.search.levels[0]  # each is connected
+    components = connected_components(parts.matrix, directed=False)[1].astype(np.int32)[parts.part]
+    fewest = _count(join_isolated(nodes.graph, components, nodes.node_weights, nodes.points, nodes.near))
     lowest = START
     while lowest and _count(seen[lowest]) > fewest:
         seen |= evaluate([float(place) for place in range(lowest - BLOCK, lowest)])

@@ -18,7 +18,7 @@ from dc2 import core
 from dc2.graph.density import DensityGaps, dimension_for_cuts, large_scale_dimension
 from dc2.graph.gaps import GapTree
 from dc2.graph.n_clusters import NumberEvidence, RequestedClusters
-from dc2.graph.neighbor_graph import SharedRowsGraph, reweighted
+from dc2.graph.neighbor_graph import SharedRowsGraph
 from dc2.graph.resolutions import MOST_CROSSING, GraphNodes, ResolutionSweep, Search, communities_at, edges_between
 
 _RESAMPLED_NODES = 8000
@@ -34,12 +34,12 @@ def resamples(n_nodes: int) -> int:
     return min(max(round(_RESAMPLED_NODES / n_nodes), _FEWEST), _MOST)
 
 
-def resampled(graph: SharedRowsGraph, seed: int) -> SharedRowsGraph:
-    """Return the graph that other rows might have made, by a Bayesian bootstrap.
+def resampled(search: Search, graph: SharedRowsGraph, seed: int) -> Search:
+    """Return the search on the graph that other rows might have made, by a Bayesian bootstrap.
 
     Rows with the same nearest node share one weight: separate draws would average out, and any cut would seem certain.
     """
-    return reweighted(graph, drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]])
+    return search.resampled(drawn_weights(seed, graph.n_nodes)[graph.near[:, 0]], seed)
 
 
 def drawn_weights(seed: int, n_nodes: int) -> NDArray[np.float64]:
@@ -197,14 +197,22 @@ class Evidence:
 
     def density_gaps(self, index: int) -> tuple[float, float]:
         """Return the mean depth of the density gaps around a partition's clusters, and the share of crossing edges."""
-        if np.isnan(self.depths[index]):
-            self.depths[index], self.crossings[index] = self.density_gaps_of(self._sweep.partitions[index])
+        self.measure_gaps([index])
         return float(self.depths[index]), float(self.crossings[index])
+
+    def measure_gaps(self, indices: list[int]) -> None:
+        """Measure the density gaps of some partitions side by side in threads."""
+        gaps = self._density_gaps
+        missing = sorted({index for index in indices if np.isnan(self.depths[index])})
+        _ = self._nodes.graph.rows, self._nodes.graph.volumes  # made before threads ask for them
+        with ThreadPoolExecutor(self._nodes.n_threads) as pool:
+            found = pool.map(lambda index: _mean_depth(*gaps.of_partition(self._sweep.partitions[index])), missing)
+            for index, (depth, crossing) in zip(missing, found, strict=True):
+                self.depths[index], self.crossings[index] = depth, crossing
 
     def density_gaps_of(self, labels: NDArray[np.int32]) -> tuple[float, float]:
         """Return the mean depth of the density gaps around clusters, and the share of edges that cross."""
-        depths, crossing = self._density_gaps.of_partition(labels)
-        return float(np.clip(depths, 0, 1).mean()), crossing
+        return _mean_depth(*self._density_gaps.of_partition(labels))
 
     @cached_property
     def persistence(self) -> NDArray[np.float64]:
@@ -237,6 +245,7 @@ class Evidence:
         """The agreement that arbitrary cuts reach: in a cloud of this dimension or, if higher, in the finest cuts."""
         cloud = CHANCE * math.pow(2 / max(self.dimension, 2.0), FALL)
         finest = np.arange(len(self._sweep.resolutions))[-FINEST:]
+        self.measure_gaps(finest.tolist())
         crossing = [self.density_gaps(int(index))[1] for index in finest]
         if not self._sweep.complete or np.median(crossing) < ARBITRARY:
             return cloud
@@ -298,14 +307,17 @@ class Evidence:
     def _searches(self) -> list[Search]:
         if self._resampled is None:
             nodes = self._nodes
-            parts = nodes.search.parts
 
             def resample(number: int) -> Search:
-                return Search.of(resampled(nodes.graph, nodes.seed + number), parts, nodes.seed)
+                return resampled(nodes.search, nodes.graph, nodes.seed + number)
 
             with ThreadPoolExecutor(nodes.n_threads) as pool:
                 self._resampled = list(pool.map(resample, range(1, resamples(nodes.graph.n_nodes) + 1)))
         return self._resampled
+
+
+def _mean_depth(depths: NDArray[np.float64], crossing: float) -> tuple[float, float]:
+    return float(np.clip(depths, 0, 1).mean()), crossing
 
 
 def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedClusters) -> list[Candidate]:
@@ -315,6 +327,7 @@ def candidates(sweep: ResolutionSweep, evidence: Evidence, requested: RequestedC
     they could still be the best, or a layer, with a quarter of the best score.
     """
     allowed = [plateau for plateau in plateaus(sweep, evidence.below) if requested.allows(plateau.n_clusters)]
+    evidence.measure_gaps([index for plateau in allowed for index in plateau.examined().tolist()])
     bounds = [_upper_bound(plateau, evidence) for plateau in allowed]
     left = list(range(len(allowed)))
     found: list[Candidate] = []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
-from dc2.compress.places import Sphere
+from dc2.compress.places import Sphere, arc_length
 from dc2.compress.routing import RowRouter
 from dc2.compress.signatures import Signatures
 from dc2.errors import InputTypeError
@@ -24,7 +24,6 @@ from dc2.report.profiles import (
     cluster_profile,
     column_remarks,
     heaviest_of_clusters,
-    radius,
     summary_records,
     weighted_silhouette,
 )
@@ -88,22 +87,6 @@ def variance_kept(signatures: Signatures) -> float:
     between = float(share @ (off * off).sum(axis=1))
     lost = float(share @ np.ldexp(signatures.spread, -2 * exponent))
     return between / (between + lost) if between + lost > 0 else 1.0
-
-
-def verdict_text(model: FittedClusterer) -> str | None:
-    """Return the evidence for the number of clusters of a fitted model; None if the user gave the number."""
-    found = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ != 1 else ''}"
-    verdict = getattr(model, "verdict_", None)
-    if verdict is not None:
-        if model.n_clusters_ != verdict.n_clusters:
-            return f"{found}, the layer asked for. Of all numbers: {verdict}"
-        return str(verdict)
-    path = getattr(model, "n_clusters_path_", None)
-    if path is None:
-        return None
-    best_first = [int(n) for n in path["n_clusters"][(-path["score"]).argsort(kind="stable")]]
-    others = [n for n in best_first if n != model.n_clusters_]
-    return f"{found}; {others[0]} comes next." if others else f"{found}."
 
 
 FREE = 1e-12  # the cost of cutting between pieces without any edge; rounding by LAPACK is smaller
@@ -428,8 +411,11 @@ class ClusterStatistics:
 
     @cached_property
     def radii(self) -> NDArray[np.float64]:
-        """Root mean squared distance of each cluster's rows to their mean."""
-        return radius(self)
+        """Root mean squared distance of each cluster's rows to their mean; of places in kilometres."""
+        off = self.points - self.means(self.points)[self.labels]
+        # The spread inside signatures is counted too, so that this is a fact about rows.
+        radii: NDArray[np.float64] = np.sqrt(self.means(np.einsum("ij,ij->i", off, off) + self.spread))
+        return radii if self.sphere is None else arc_length(radii)
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
@@ -487,8 +473,16 @@ class ClusterStatistics:
 
     @property
     def verdict(self) -> str | None:
-        """The evidence for the number of clusters, in one sentence."""
-        return verdict_text(self.model)
+        """The evidence for the number of clusters, in one sentence; None if the user gave the number."""
+        model, found = self.model, f"{self.model.n_clusters_} cluster{'s' if self.model.n_clusters_ != 1 else ''}"
+        verdict, path = getattr(model, "verdict_", None), getattr(model, "n_clusters_path_", None)
+        if verdict is not None and model.n_clusters_ != verdict.n_clusters:
+            return f"{found}, the layer asked for. Of all numbers: {verdict}"
+        if verdict is not None or path is None:
+            return None if verdict is None else str(verdict)
+        best_first = path["n_clusters"][(-path["score"]).argsort(kind="stable")].tolist()
+        others = [int(n) for n in best_first if n != model.n_clusters_]
+        return f"{found}; {others[0]} comes next." if others else f"{found}."
 
     # --- the similarity, and maps by it -----------------------------------------------------------------------------
 

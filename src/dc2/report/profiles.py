@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
-from dc2.compress.places import arc_length
+from dc2.io.source import listed
 
 if TYPE_CHECKING:
     from dc2.report.cluster_statistics import ClusterStatistics
@@ -67,7 +67,8 @@ def column_remarks(clusters: ClusterStatistics, n_rows: float) -> list[str]:
     names, constant = np.array(clusters.names, dtype=object), _constant(clusters)
     remarks = []
     if constant.any():
-        remarks.append(f"{_named(names[constant])} {_is(constant)} constant: {_it(constant)} no information.")
+        is_, has = ("is", "it has") if constant.sum() == 1 else ("are", "they have")
+        remarks.append(f"{listed(names[constant].tolist())} {is_} constant: {has} no information.")
     ids = [name for name, values in zip(names, clusters.values.T, strict=True) if _is_id(values, clusters, n_rows)]
     remarks += [f"'{name}' looks like the number of a row. Leave it out if it is an id." for name in ids]
     alone = _alone(clusters, constant)
@@ -125,20 +126,6 @@ def _alone(clusters: ClusterStatistics, constant: NDArray[np.bool_]) -> str | No
         return None
     (best, most), (_, next_most) = sorted(explained.items(), key=lambda item: -item[1])[:2]
     return best if most >= ALONE and next_most <= LITTLE else None
-
-
-def _named(names: NDArray[np.object_]) -> str:
-    named = [f"'{name}'" for name in names[:MOST_NAMED]]
-    more = len(names) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
-
-
-def _is(which: NDArray[np.bool_]) -> str:
-    return "is" if which.sum() == 1 else "are"
-
-
-def _it(which: NDArray[np.bool_]) -> str:
-    return "it has" if which.sum() == 1 else "they have"
 
 
 def representatives(
@@ -215,16 +202,6 @@ def weighted_silhouette(
     votes = np.zeros((k, k))
     np.add.at(votes, (labels, nearest), weights)
     return Silhouette(per_cluster, float(weights @ silhouettes / weights.sum()), votes.argmax(axis=1))
-
-
-def radius(clusters: ClusterStatistics) -> NDArray[np.float64]:
-    """Return the root mean squared distance of each cluster's rows to their mean, of shape (n_clusters,).
-
-    The spread inside signatures is counted too, so that this is a fact about rows. Of places it is in kilometres.
-    """
-    off = clusters.points - clusters.means(clusters.points)[clusters.labels]
-    radii: NDArray[np.float64] = np.sqrt(clusters.means(np.einsum("ij,ij->i", off, off) + clusters.spread))
-    return radii if clusters.sphere is None else arc_length(radii)
 
 
 TINY = np.finfo(float).tiny
@@ -405,20 +382,10 @@ def summary_records(statistics: ClusterStatistics) -> list[dict[str, Any]]:
     whole = statistics.unit == "rows"
     records = [_of_cluster(statistics, int(k), whole) for k in np.unique(statistics.labels) if k >= 0]
     classes = getattr(statistics.fitted, "classes_", None)
-    noise = statistics.noise or 0.0
-    if noise > 0:
-        records.append(
-            {
-                "cluster": NOISE,
-                "rows": _count(noise, whole),
-                "share": noise / statistics.total,
-                "stability": None,
-                "spread": None,
-                "nearest": None,
-                "sets_apart": "in no cluster",
-                "typical": None,
-            }
-        )
+    if statistics.noise:
+        own = {"rows": _count(statistics.noise, whole), "share": statistics.noise / statistics.total}
+        nothing = dict.fromkeys(("stability", "spread", "nearest", "sets_apart", "typical"))
+        records.append({"cluster": NOISE, **own, **nothing, "sets_apart": "in no cluster"})
     if classes is not None:
         for record in records:
             record["class"] = None if record["cluster"] == NOISE else classes[record["cluster"]]

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,41 +54,21 @@ class ArrayCache:
 
 
 # In the order in which they include each other.
-HEADERS = (
-    "numbers.hpp",
-    "device.hpp",
-    "blocks.hpp",
-    "routing.hpp",
-    "sums.hpp",
-    "scaling.hpp",
-    "launch.hpp",
-)
+HEADERS = tuple(f"{name}.hpp" for name in ("numbers", "device", "blocks", "routing", "sums", "scaling", "launch"))
 AS_IT_IS, TRANSPOSED, FLOAT32, TF32, ANY_WAY = 0, 1, 0, 77, -1  # constants of cuBLAS
 LITTLE_BYTES = 2**26  # up to this size, memory is taken without checking that it is free
 SHARED_BYTES = 48 * 1024  # that a block may share unless it asks for more
 
 
 class Device:
-    """One CUDA device, by way of CuPy.
-
-    Attributes
-    ----------
-    xp : module
-        CuPy.
-    processors : int
-        Number of multiprocessors.
-    shared_bytes : int
-        Largest shared memory of a block of threads.
-    buffers : list
-        Transfer buffers, for reuse.
-    """
+    """One CUDA device, by way of CuPy, which is `xp`."""
 
     def __init__(self, xp: Any, number: int) -> None:
         self.xp, self.number = xp, number
         attributes = xp.cuda.Device(number).attributes
         self.processors = int(attributes["MultiProcessorCount"])
         self.shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
-        self.buffers: list[Any] = []
+        self.buffers: list[Any] = []  # for transfers, to be used again
         self._kept = ArrayCache()
         self._kernels: dict[tuple[str, str, int], Any] = {}
 
@@ -132,27 +112,12 @@ class Device:
 
     def launch(
         self,
-        kernel: str,
-        dtype: np.dtype[Any],
-        width: int,
-        job: Sequence[Any],
-        blocks: int,
-        threads: int = 256,
-        shared: int = 0,
-    ) -> None:
-        """Start a kernel.
+        kernel: str, dtype: np.dtype[Any], width: int, job: Sequence[Any], blocks: int,
+        threads: int = 256, shared: int = 0,
+    ) -> None:  # fmt: skip
+        """Start a kernel of `launch.hpp` for rows of a dtype and a width; the threads of a block share some bytes.
 
-        Parameters
-        ----------
-        kernel : str
-            A name from `launch.hpp`, without its `_kernel`.
-        dtype, width
-            Of the rows.
-        job : sequence of int, array or None
-            The fields of the kernel's record, in their order; arrays on the GPU become their addresses.
-        blocks, threads : int
-        shared : int
-            Bytes that the threads of a block share.
+        `job` has the fields of the kernel's record, in their order; arrays on the GPU become their addresses.
         """
         start = self._kernel(kernel, dtype, width)
         if shared > SHARED_BYTES:
@@ -179,13 +144,7 @@ class Device:
     def multiply(self, rows: Any, points: Any, out: Any) -> None:
         """Compute the products of all rows with all points as TF32: far faster than float32.
 
-        Parameters
-        ----------
-        rows : array of shape (n_rows, width), float32
-            Each row is contiguous.
-        points : array of shape (n_points, width), float32
-            Contiguous, as is `out`.
-        out : array of shape (n_rows, n_points), float32
+        All are float32; each row is contiguous, and so are `points` and `out`.
         """
         cublas, (n_points, width) = self.xp.cuda.cublas, points.shape
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
@@ -219,8 +178,7 @@ class Device:
 
     def on(self, stream: Any) -> AbstractContextManager[Any]:
         """Run this thread's work on a stream."""
-        there: AbstractContextManager[Any] = stream
-        return there
+        return cast(AbstractContextManager[Any], stream)
 
     def finish(self) -> None:
         """Synchronise the current stream."""
@@ -254,12 +212,7 @@ def compiled(xp: Any, dtype: np.dtype[Any], width: int) -> Path:
     real = {4: "float", 8: "double"}[dtype.itemsize]
     names = (f"-DDC2_REAL={real}", f"-DDC2_REAL_BYTES={dtype.itemsize}", f"-DDC2_WIDTH={width}")
     options = ("--std=c++17", "--fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", *names)
-    facts = (
-        kernel_code(),
-        *options,
-        xp.cuda.Device().compute_capability,
-        *map(str, xp.cuda.nvrtc.getVersion()),
-    )
+    facts = (kernel_code(), *options, xp.cuda.Device().compute_capability, *map(str, xp.cuda.nvrtc.getVersion()))
     digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()
     folder = Path(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache")).expanduser()
     file = folder / f"dc2-{digest[:32]}.cubin"
@@ -306,13 +259,7 @@ def cupy() -> Any:
 
 
 def own_device(number: int | None = None) -> Device:
-    """Return a GPU, by default CuPy's current device.
-
-    Parameters
-    ----------
-    number : int, optional
-        Of the CUDA device.
-    """
+    """Return a GPU by its number, by default CuPy's current device."""
     module = cupy()
     try:
         there = module.cuda.runtime.getDeviceCount()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dc2.core.gpu import device_scan as scan
-from dc2.core.gpu.device import Device, cupy, own_device
+from dc2.core.gpu.device import Device, own_device
 from dc2.core.gpu.device_scan import least_squared_distances
 from dc2.core.reference import Centres, FlatTree, NearestOut, SumsOut
 from dc2.errors import InputTypeError
@@ -60,26 +60,18 @@ def table_at(table: NDArray[Any], ids: Any) -> Any:
         return form_like(ids)(device.xp.asarray(table)[numbers])
 
 
-def host_array(data: Any) -> NDArray[Any]:
-    """Copy an array that may be on a GPU to the host."""
-    _, array = as_cupy(data)
-    host: NDArray[Any] = cupy().asnumpy(array)
-    return host
+def host_array(data: Any, places: NDArray[np.integer[Any]] | None = None) -> NDArray[Any]:
+    """Copy an array on a GPU, or some entries of it, to the host."""
+    device, array = as_cupy(data)
+    with device.use():
+        return device.asnumpy(array if places is None else array[device.array(places)])
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnScaling:
     """The scaling of rows before routing: see `dc2.compress.scaling.Scaling`.
 
-    Attributes
-    ----------
-    exponents : ndarray of shape (n_features,), int64, or None
-    shift, factor : ndarray of shape (n_features,), or None
-    unit : bool
-    refuse_zeros : callable
-        Called with the number of the first row of zeros and their count, if rows are scaled to length 1.
-    start : int
-        Number of the first row.
+    If rows are scaled to length 1, `refuse_zeros` is called with the number of the first row of zeros and their count.
     """
 
     exponents: NDArray[np.int64] | None

@@ -23,22 +23,12 @@ CLEAR_SHARE = 0.05  # of the squared distances of centres from their middle
 
 @dataclass(frozen=True, eq=False)
 class DistanceBounds:
-    """Centres relative to their middle.
+    """Centres relative to their middle; arrays are float32, all but the middle on the GPU."""
 
-    Attributes
-    ----------
-    middle : ndarray of shape (1, n_features), float32
-    shifted : array on the GPU, of shape (n_signatures, n_features), float32
-        The centres minus the middle.
-    facts : array on the GPU, of shape (3, n_signatures), float32
-    distinguishes : bool
-        Whether products are accurate enough to distinguish most centres. It only saves time.
-    """
-
-    middle: NDArray[np.float32]
-    shifted: Any
-    facts: Any
-    distinguishes: bool
+    middle: NDArray[np.float32]  # (1, n_features)
+    shifted: Any  # (n_signatures, n_features): the centres minus the middle
+    facts: Any  # (3, n_signatures): see `Bounds` of device.hpp
+    distinguishes: bool  # whether products are accurate enough to distinguish most centres; it only saves time
 
 
 def distance_bounds(device: Any, centres: NDArray[Any]) -> DistanceBounds:
@@ -123,20 +113,9 @@ def scan(
     *,
     taken: Callable[[Any, int], Any] | None = None,
 ) -> int:
-    """Do what `dc2.core.reference.scan` does with rows on a GPU.
+    """Do what `dc2.core.reference.scan` does with rows on a GPU, where the arrays of `found` are too.
 
-    Parameters
-    ----------
-    device : Device
-    X : array on the GPU, of shape (n_rows, n_features)
-    weights : ndarray or None
-        On the host.
-    tree, centres, sums
-        On the host.
-    found : NearestOut
-        Its arrays are on the GPU.
-    taken : callable, optional
-        Called with some rows and the number of the first one; returns the prepared rows.
+    `taken` prepares some rows; it is called with them and the number of the first one.
     """
     job = _Scan(device, tree, centres, sums)
     bad = job.all_pieces(X, weights, found, taken)
@@ -153,10 +132,7 @@ def means(
     magic: NDArray[np.float64],
     taken: Callable[[Any, int], Any] | None = None,
 ) -> tuple[NDArray[Any], int, int]:
-    """Return the mean of each signature's rows, on the host, and how many rows and sums are not finite.
-
-    The parameters are those of `scan`.
-    """
+    """Return the mean of each signature's rows, on the host, and how many rows and sums are not finite."""
     job = _Scan(device, tree, centres, SumsOut(magic, *_NO_SUMS))
     bad_rows = job.all_pieces(X, weights, NearestOut(), taken)
     found, bad_sums = job.means()
