@@ -59,20 +59,7 @@ from dc2.random import tree_seed
 def find_communities(
     nodes: GraphNodes, requested: RequestedClusters, before: CommunityResult | None = None
 ) -> CommunityResult:
-    """Find the clusters of a neighbour graph.
-
-    Parameters
-    ----------
-    nodes : Nodes
-        The graph, and what is known about its nodes.
-    requested : RequestedClusters
-        How many clusters are asked for.
-    before : CommunityResult, optional
-        An earlier result for the same nodes; its findings are used again.
-
-    Returns
-    -------
-    CommunityResult
+    """Find the clusters of a neighbour graph; what an earlier result for the same nodes found is used again.
 
     Examples
     --------
@@ -306,14 +293,6 @@ def bootstrap_communities(result: CommunityResult, nodes: GraphNodes, times: int
 
     Each resampled graph is searched at the resolution of the result's own clusters. If the result was merged from
     finer clusters, each resample is merged too; if the number of clusters was given, borders through clouds are moved.
-
-    Parameters
-    ----------
-    result : CommunityResult
-    nodes : Nodes
-        The nodes that the result is about.
-    times : int
-        Number of resamples.
     """
     if result.n_clusters in (1, len(result.labels)):
         return [result.labels]
@@ -364,18 +343,10 @@ def _index_of(
 
 @dataclass(frozen=True)
 class GraphConqueror:
-    """Leiden's communities at many resolutions, a choice among them, and the rules of the user.
+    """Leiden's communities at many resolutions, a choice among them, and the rules of the user."""
 
-    Attributes
-    ----------
-    limits : SizeLimits
-        Of the sizes of clusters.
-    known : Known or None
-        Known labels and links.
-    """
-
-    limits: SizeLimits = NO_LIMITS
-    known: Known | None = None
+    limits: SizeLimits = NO_LIMITS  # of the sizes of clusters
+    known: Known | None = None  # known labels and links
 
     def conquer(
         self,

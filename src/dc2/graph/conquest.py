@@ -25,26 +25,13 @@ Path = dict[str, NDArray[Any]]
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What spectral clustering measured.
+    """What spectral clustering measured."""
 
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (m,)
-        Leading eigenvalues of the normalized similarity, descending.
-    embedding : ndarray of shape (n_nodes, n_clusters)
-        The first eigenvectors, with rows at unit length.
-    bandwidth : float
-        The bandwidth in use.
-    bandwidth_path : dict of two arrays, or None
-        "bandwidth" and "score" of each that was considered, where one was chosen.
-    n_clusters_path : dict of two arrays, or None
-        "n_clusters" and "score" of each that was considered, where a number was chosen.
-    """
-
-    eigenvalues: NDArray[np.float64]
-    embedding: NDArray[np.float64]
-    bandwidth: float
-    bandwidth_path: Path | None = None
+    eigenvalues: NDArray[np.float64]  # leading eigenvalues of the normalized similarity, descending
+    embedding: NDArray[np.float64]  # the first eigenvectors, with rows at unit length
+    bandwidth: float  # the bandwidth in use
+    bandwidth_path: Path | None = None  # "bandwidth" and "score" of each that was considered, where one was chosen
+    # "n_clusters" and "score" of each that was considered, where a number was chosen
     n_clusters_path: Path | None = None
 
     def check(self) -> None:
@@ -66,24 +53,13 @@ class Spectrum:
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Conquest:
-    """Clusters of nodes, and how they were found.
+    """Clusters of nodes, and how they were found."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_nodes,), int32
-        The cluster of each node; clusters are numbered by weight, heaviest first, equals by the first node.
-    wanted : int
-        The number of clusters that was asked for or chosen; fewer are found only where nodes are equal.
-    spectrum : Spectrum or None
-        How, where eigenvectors decided.
-    communities : CommunityResult or None
-        How, where communities decided.
-    """
-
+    # the cluster of each node; clusters are numbered by weight, heaviest first, equals by the first node
     labels: NDArray[np.int32]
-    wanted: int
-    spectrum: Spectrum | None = None
-    communities: CommunityResult | None = None
+    wanted: int  # the number of clusters that was asked for or chosen; fewer are found only where nodes are equal
+    spectrum: Spectrum | None = None  # how, where eigenvectors decided
+    communities: CommunityResult | None = None  # how, where communities decided
 
     def check(self) -> None:
         """Raise if the parts do not fit together; called when a conquest was read from a model file."""
@@ -143,18 +119,10 @@ def _is_path(path: Path | None, considered: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How much is found again.
+    """How much is found again."""
 
-    Attributes
-    ----------
-    per_cluster : ndarray of shape (n_clusters,)
-        From 0 to 1.
-    overall : float
-        The mean over clusters, by weight.
-    """
-
-    per_cluster: NDArray[np.float64]
-    overall: float
+    per_cluster: NDArray[np.float64]  # from 0 to 1
+    overall: float  # the mean over clusters, by weight
 
 
 def stability(

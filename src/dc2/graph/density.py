@@ -181,19 +181,10 @@ def _sparsity(
 
 @dataclass(frozen=True)
 class DensityGaps:
-    """What the search for density gaps needs, made once per graph.
-
-    Attributes
-    ----------
-    graph : SharedRowsGraph
-    thread : float
-        See `edges_of_a_chain`.
-    sparsity : ndarray of shape (n_nodes,)
-    dimension : float
-    """
+    """What the search for density gaps needs, made once per graph."""
 
     graph: SharedRowsGraph
-    thread: float
+    thread: float  # see `edges_of_a_chain`
     sparsity: NDArray[np.float64]
     dimension: float
 

@@ -94,20 +94,8 @@ def signatures_for(
 
     If rows need many dimensions, the mean of many rows is off the surfaces that the rows are near, and clusters
     blur. So there are at least 256 signatures for each dimension, as long as each represents four rows or more and all
-    hold no more than 16 million numbers. This makes no difference for narrow rows.
-
-    Parameters
-    ----------
-    n_distinct : int
-        Number of distinct rows.
-    n_columns : int
-        Number of columns.
-    n_clusters : int or None
-        The least number of clusters asked for.
-    dimension : int, optional
-        The number of columns that matter (see `linear_dimension`); all of them by default.
-    spanned : int, optional
-        The number of columns without constant and dependent ones (see `spanned_dimension`); all of them by default.
+    hold no more than 16 million numbers. This makes no difference for narrow rows. `dimension` counts the columns that
+    matter, `spanned` those that are not constant or dependent.
 
     Examples
     --------
@@ -137,29 +125,14 @@ _EXACT_BITS = 53
 @saved_record
 @dataclass(frozen=True, eq=False)
 class SharedRowsGraph:
-    """A symmetric graph without loops, in compressed rows, and the rows that it was made of.
+    """A symmetric graph without loops, in compressed rows, and the rows that it was made of."""
 
-    Attributes
-    ----------
-    indptr : ndarray of shape (n_nodes + 1,), int64
-        Where each node's edges start.
-    indices : ndarray of shape (n_neighbors,), int32
-        The other end of each tie, ascending within a node.
-    weights : ndarray of shape (n_neighbors,), float64
-        Whole numbers: the summed weight of the rows near both ends.
-    near : ndarray of shape (n_rows, m), int32
-        Each row's nearest nodes, nearest first.
-    row_weights : ndarray of shape (n_rows,), float64
-        Whole numbers in proportion to the rows' weights.
-    lengths : ndarray of shape (n_rows, m), float64, or None
-        Given distances of each row to its nearest nodes; then a row with fewer of them has -1 in `near`.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    near: NDArray[np.int32]
-    row_weights: NDArray[np.float64]
+    indptr: NDArray[np.int64]  # where each node's edges start
+    indices: NDArray[np.int32]  # the other end of each tie, ascending within a node
+    weights: NDArray[np.float64]  # whole numbers: the summed weight of the rows near both ends
+    near: NDArray[np.int32]  # each row's nearest nodes, nearest first
+    row_weights: NDArray[np.float64]  # whole numbers in proportion to the rows' weights
+    # given distances of each row to its nearest nodes; then a row with fewer of them has -1 in `near`
     lengths: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -246,18 +219,9 @@ def shared_rows_graph(
     """Connect every two nodes by the summed weight of the rows that are near both.
 
     With B the 0/1 matrix of rows and their nearest nodes, this is B' diag(weights) B without its diagonal. A row
-    adds its full weight to each of its edges, so all sums are of whole numbers and exact.
-
-    Parameters
-    ----------
-    near : ndarray of shape (n_rows, m)
-        Each row's nearest nodes, no node twice in a row. If rows are the nodes, the row itself comes first.
-    weights : ndarray of shape (n_rows,) or None
-        Whole numbers count as repeats, exactly. Others are scaled by a power of two and rounded.
-    n_nodes : int
-    lengths : ndarray of shape (n_rows, m), optional
-        Given distances; then a row with fewer neighbours has -1 for the others.
-    n_threads : int, default=1
+    adds its full weight to each of its edges, so all sums are of whole numbers and exact. Whole weights count as
+    repeats; others are scaled by a power of two and rounded. No node comes twice in a row of `near`. If rows are the
+    nodes, the row itself comes first. With given distances (`lengths`), -1 stands for neighbours that are not there.
 
     Examples
     --------
@@ -385,17 +349,10 @@ class NeighborGraph(BaseEstimator):
 @saved_record
 @dataclass(frozen=True, eq=False)
 class GraphSimilarity:
-    """The neighbour graph of nodes.
-
-    Attributes
-    ----------
-    graph : SharedRowsGraph
-    n_neighbors : int
-        How many nodes each row connects.
-    """
+    """The neighbour graph of nodes."""
 
     graph: SharedRowsGraph
-    n_neighbors: int
+    n_neighbors: int  # how many nodes each row connects
 
     sparse: ClassVar[bool] = True
 

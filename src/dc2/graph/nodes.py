@@ -16,46 +16,25 @@ SAFE_EXPONENT = 100  # float32 holds such values, and 26 bits below them
 
 @dataclass(frozen=True, eq=False)
 class NearRows:
-    """Rows, and the nodes that each lies nearest to.
+    """Rows, and the nodes that each lies nearest to."""
 
-    Attributes
-    ----------
-    ids : ndarray of shape (n_rows, n_near), int32
-        Nearest first; in a given graph -1 where a row has no more.
-    weights : ndarray of shape (n_rows,), float64, or None
-        How often each row counts; once for None.
-    lengths : ndarray of shape (n_rows, n_near), float64, or None
-        Given distances; None if they follow from the points.
-    by_ids : bool
-        Whether rows of the same ids are one, in the order of ids: rows with keys have no other order.
-    """
-
-    ids: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
-    lengths: NDArray[np.float64] | None = None
+    ids: NDArray[np.int32]  # nearest first; in a given graph -1 where a row has no more
+    weights: NDArray[np.float64] | None  # how often each row counts; once for None
+    lengths: NDArray[np.float64] | None = None  # given distances; None if they follow from the points
+    # whether rows of the same ids are one, in the order of ids: rows with keys have no other order
     by_ids: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Points to be compared with each other.
+    """Points to be compared with each other."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_nodes, n_features), float32
-        About their mean, and divided by a power of two where float32 could not hold them. A node without rows is
-        where the nearest one with rows is.
-    node_weights : ndarray of shape (n_nodes,), float64
-        The rows, or their weight, that each represents.
-    are_rows : bool
-        Whether each node is a distinct row, and represents no others.
-    near : NearRows or None
-        Rows with their nearest nodes, as many as the similarity needs; None if it needs none.
-    """
-
+    # About their mean, and divided by a power of two where float32 could not hold them. A node without rows is
+    # where the nearest one with rows is.
     points: NDArray[np.float32]
-    node_weights: NDArray[np.float64]
-    are_rows: bool = False
+    node_weights: NDArray[np.float64]  # the rows, or their weight, that each represents
+    are_rows: bool = False  # whether each node is a distinct row, and represents no others
+    # rows with their nearest nodes, as many as the similarity needs; None if it needs none
     near: NearRows | None = None
 
     def __len__(self) -> int:
@@ -111,36 +90,20 @@ def _centred(points: NDArray[Any], standing: NDArray[np.intp]) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class Description:
-    """A similarity explained to people who do not know it.
+    """A similarity explained to people who do not know it."""
 
-    Attributes
-    ----------
-    neighbours : str
-        Half a sentence on how neighbours are found, such as "Distances show which signatures are neighbours".
-    meaning : str
-        What it means that two signatures are alike.
-    unit : str
-        What its numbers count.
-    whole : str
-        What a number of 1 means, such as "all trees"; empty where the numbers are not shares.
-    """
-
+    # half a sentence on how neighbours are found, such as "Distances show which signatures are neighbours"
     neighbours: str
-    meaning: str
-    unit: str
-    whole: str = ""
+    meaning: str  # what it means that two signatures are alike
+    unit: str  # what its numbers count
+    whole: str = ""  # what a number of 1 means, such as "all trees"; empty where the numbers are not shares
 
 
 class Similarity(Protocol):
-    """How alike nodes are, built once and saved with the model.
+    """How alike nodes are, built once and saved with the model."""
 
-    Attributes
-    ----------
-    sparse : bool
-        Decides the conqueror: a sparse similarity is a neighbour graph, conquered by communities; a dense one is a
-        kernel matrix, conquered by its eigenvectors.
-    """
-
+    # decides the conqueror: a sparse similarity is a neighbour graph, conquered by communities; a dense one is a
+    # kernel matrix, conquered by its eigenvectors
     sparse: ClassVar[bool]
 
     def __len__(self) -> int: ...
@@ -156,21 +119,11 @@ class Similarity(Protocol):
 
 
 class DenseSimilarity(Similarity, Protocol):
-    """A kernel matrix, for every bandwidth that may be chosen.
+    """A kernel matrix, for every bandwidth that may be chosen."""
 
-    Attributes
-    ----------
-    bandwidth : float or None
-        The bandwidth in use; None until one is chosen.
-    bandwidths : tuple of float
-        Those to choose from, ascending.
-    bandwidths_for_counting : tuple of float
-        Those of them that show how many clusters there are.
-    """
-
-    bandwidth: float | None
-    bandwidths: tuple[float, ...]
-    bandwidths_for_counting: tuple[float, ...]
+    bandwidth: float | None  # the bandwidth in use; None until one is chosen
+    bandwidths: tuple[float, ...]  # those to choose from, ascending
+    bandwidths_for_counting: tuple[float, ...]  # those of them that show how many clusters there are
 
     def matrix(self, bandwidth: float | None = None) -> NDArray[np.float64]:
         """Return the similarity of all pairs of nodes, by default at the bandwidth in use."""
@@ -181,15 +134,9 @@ class DenseSimilarity(Similarity, Protocol):
 
 @runtime_checkable
 class SimilarityRecipe(Protocol):
-    """What a user passes as ``similarity=``: parameters, and how to build from them.
+    """What a user passes as ``similarity=``: parameters, and how to build from them."""
 
-    Attributes
-    ----------
-    uses_rows : bool
-        Whether `build` needs rows with their nearest nodes.
-    """
-
-    uses_rows: ClassVar[bool]
+    uses_rows: ClassVar[bool]  # whether `build` needs rows with their nearest nodes
 
     def edges_per_row(self, points: NDArray[Any], rows_per_node: float) -> int:
         """Return how many of its nearest nodes each row connects, if a node represents so many rows."""

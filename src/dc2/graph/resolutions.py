@@ -41,18 +41,10 @@ Edges = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 @saved_record
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Small parts of a graph.
+    """Small parts of a graph."""
 
-    Attributes
-    ----------
-    part : ndarray of shape (n_nodes,), int32
-        The part of each node.
-    resolution : float
-        The resolution at which they were found.
-    """
-
-    part: NDArray[np.int32]
-    resolution: float
+    part: NDArray[np.int32]  # the part of each node
+    resolution: float  # the resolution at which they were found
 
     def check(self) -> None:
         """Raise if these are no parts; called when they were read from a model file."""
@@ -184,14 +176,8 @@ def large_enough(sizes: NDArray[np.float64], n_rows: NDArray[np.intp] | None = N
     A cluster has at least four nodes, and at least 0.2% of all nodes or 5% of the typical size, whichever is less.
     The typical size is that of the community that the median node belongs to. The second rule matters where clusters
     are many, and each is smaller than 0.2% of all nodes; so there is no largest number of clusters.
-    Four distinct rows are enough too, even if each is repeated less often than others.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_communities,)
-        In nodes, or in weight in units of the mean weight of a node.
-    n_rows : ndarray of shape (n_communities,), optional
-        Their distinct rows, where rows are the nodes.
+    Four distinct rows are enough too, even if each is repeated less often than others. Sizes are in nodes, or in units
+    of the mean weight of a node; `n_rows` counts distinct rows, where rows are the nodes.
     """
     ordered = np.sort(sizes)
     total = ordered.sum()
@@ -213,21 +199,8 @@ def join_isolated(
 ) -> NDArray[np.int32]:
     """Join each small community to the large one with the most edges to it, or to the nearest one if it has none.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_nodes,)
-        Communities, counted from 0 without gaps.
-    node_weights : ndarray of shape (n_nodes,)
-    points : ndarray of shape (n_nodes, n_columns)
-    near : ndarray of shape (n_nodes, n_near), optional
-        Nearest nodes, nearest first, where they are known; a node itself stands for none.
-    level : Level, optional
-        Parts that are whole in the communities.
-
-    Returns
-    -------
-    ndarray of shape (n_nodes,)
-        Large communities only, counted from 0 in the order of their old numbers.
+    Only large communities are left, in the order of their old numbers. `near` holds the nearest nodes, where they are
+    known; a node itself stands for none. `level` holds parts that are whole in the communities.
     """
     sizes = np.bincount(labels, weights=node_weights) * (len(labels) / node_weights.sum())
     kept = large_enough(
@@ -382,24 +355,13 @@ Evaluate = Callable[[list[float]], dict[float, NDArray[np.int32]]]
 @saved_record
 @dataclass(frozen=True, eq=False)
 class ResolutionSweep:
-    """Partitions at rising resolutions, small communities joined.
-
-    Attributes
-    ----------
-    resolutions : ndarray of shape (n_resolutions,)
-    partitions : ndarray of shape (n_resolutions, n_nodes), int32
-        Clusters counted from 0.
-    n_clusters : ndarray of shape (n_resolutions,)
-    parts : Parts
-        Small parts of the graph, by which others of its partitions are found.
-    complete : bool
-        Whether it covers all resolutions, to choose a number of clusters, or only those near a given number.
-    """
+    """Partitions at rising resolutions, small communities joined."""
 
     resolutions: NDArray[np.float64]
-    partitions: NDArray[np.int32]
+    partitions: NDArray[np.int32]  # clusters counted from 0
     n_clusters: NDArray[np.int64]
-    parts: Parts
+    parts: Parts  # small parts of the graph, by which others of its partitions are found
+    # whether it covers all resolutions, to choose a number of clusters, or only those near a given number
     complete: bool = True
 
     def check(self) -> None:
