@@ -161,3 +161,22 @@ def test_representatives_of_a_frame_have_names_and_whole_numbers() -> None:
     assert found["count"].dtype.kind == "i"
     assert found["size"].dtype.kind == "f"
     assert isinstance(DC2Clustering(2, random_state=0).fit(rows.to_numpy()).representatives_, np.ndarray)
+
+
+def test_nested_columns_are_left_out_with_a_note() -> None:
+    table, group = two_groups("no", "yes")
+    nested = table.assign(lists=[["a", "b"]] * N_ROWS, records=[{"a": 1}] * N_ROWS)
+    with pytest.warns(PreparationNote, match="lists"):
+        model = DC2Clustering(2, random_state=0).fit(nested)
+    with pytest.warns(PreparationNote):
+        plain = DC2Clustering(2, random_state=0).fit(table)
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    assert adjusted_rand_score(group, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_durations_keep_microseconds(unit: str) -> None:
+    steps = np.tile([0, 250, 500, 750], N_ROWS // 4)
+    durations = pd.DataFrame({"took": (steps * 1000 ** (unit == "ns")).astype(f"timedelta64[{unit}]")})
+    rows = TablePreparer().fit_transform(durations.assign(word=np.where(steps < 400, "a", "b")))
+    assert any(len(np.unique(column)) == 4 for column in rows.T)
