@@ -191,14 +191,15 @@ def _same_values(sample: TableSample, declared: set[str]) -> dict[str, str]:
 
 def _take_codes_as_categories(choice: _Choice) -> None:
     """Take whole numbers as categories if they tell about other columns but their order does not."""
-    ranks = {number.name: ranks_of(_filled(number.values)) for number in [*choice.numbers, *choice.times]}
-    levels = [
+    columns = [ranks_of(_filled(number.values)) for number in [*choice.numbers, *choice.times]]
+    columns += [
         ranks_of((one.codes == place).astype(np.float64)) for one in choice.categories for place in range(MOST_COMPARED)
     ]
     codes = []
-    for number in choice.numbers:
-        others = _some([*(column for name, column in ranks.items() if name != number.name), *levels])
-        if others and is_code(number.values, np.stack(others, axis=1)):
+    for own, number in enumerate(choice.numbers):
+        others = _some(columns[:own] + columns[own + 1 :])
+        is_whole = not (number.values[np.isfinite(number.values)] % 1).any()
+        if is_whole and others and is_code(number.values, np.stack(others, axis=1)):
             codes.append(number)
             kind = category_of(SampledColumn(number.name, "category", number.values))
             if isinstance(kind, LeftOut):
