@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from dc2 import Compressor, DC2Clustering, RPFCluster, TablePreparer, as_source
-from dc2.errors import InputError, ParameterError, PreparationNote, SourceError
+from dc2.errors import InputError, ParameterError, PreparationNote
 from dc2.spectral import RPF
 
 SMALL = {"n_signatures": 60, "similarity": RPF(n_trees=100), "random_state": 0}
@@ -61,10 +61,11 @@ def test_a_number_of_clusters_that_is_none_is_told_what_it_may_be(frame, n_clust
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_other_separators_than_commas_are_named(frame, tmp_path, separator):
+def test_other_separators_than_commas_are_seen_and_named(frame, tmp_path, separator):
     frame.to_csv(tmp_path / "rows.csv", sep=separator, index=False)
-    with pytest.raises(SourceError, match=r"separate its columns by .*CsvOptions"):
-        Compressor(20).fit(tmp_path / "rows.csv")
+    with pytest.warns(PreparationNote, match=f"delimiter={re.escape(repr(separator))}"):
+        model = Compressor(20).fit(tmp_path / "rows.csv")
+    assert model.feature_names_in_.tolist() == list(frame.columns)
 
 
 def test_the_index_that_pandas_writes_is_not_clustered(frame, tmp_path):
