@@ -31,7 +31,7 @@ FINE = 64.0  # as fine as parts need to be, but in large graphs there are more c
 NODES_PER_RESOLUTION = 128
 BELOW = 4.0  # resolutions lower than that of parts by this factor are searched on the graph of parts
 FAR_BELOW = 16.0  # by this factor: nodes need not move to show the communities
-ENOUGH_PARTS = 1000  # fewer show nothing without their nodes, and need no parts of their own
+ENOUGH_PARTS = 2000  # fewer show nothing without their nodes, and need no parts of their own
 COARSER = 16.0  # resolution of parts over that of parts of parts
 
 Array = NDArray[np.float64]
@@ -150,7 +150,7 @@ class Search:
             return None
         labels = core.leiden(levels[-1].graph, resolution, self.seed, None, ITERATIONS)
         for finer, level in reversed([*itertools.pairwise(levels)]):
-            labels = core.leiden(finer.graph, resolution, self.seed, labels[level.part], 0)
+            labels = core.leiden(finer.graph, resolution, self.seed, labels[level.part], ITERATIONS)
         return labels
 
     def communities(self, resolution: float) -> NDArray[np.int32]:
